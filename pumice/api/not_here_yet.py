@@ -12,8 +12,6 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job
-from pumice.api.meta import ObjectMeta
-from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 
 __all__ = [
@@ -29,7 +27,6 @@ __all__ = [
     "sentences",
     "uses_in_job",
     "uses_in_pod",
-    "uses_in_pod_group",
 ]
 
 Raw = dict[str, Any]
@@ -99,32 +96,17 @@ NUMA = NotHereYet(
     "set the policy of kubelet's Topology Manager on some nodes, and select these by a label",
     _ELSEWHERE,
 )
-COOL_DOWN = NotHereYet(
-    "field",
-    keys.COOLDOWN_TIME,
-    "it protects nothing from eviction",
-    f'set {keys.PREEMPTABLE}: "false", or a higher priority class',
-    _ELSEWHERE,
-)
 
 TABLE: tuple[NotHereYet, ...] = (
     CLAIMS,
     SHARES,
     LONG_RULES,
     NUMA,
-    COOL_DOWN,
     NotHereYet(
         "kind",
         "Numatopology",
         "it is not read",
         NUMA.remedy,
-        _ELSEWHERE,
-    ),
-    NotHereYet(
-        "plugin",
-        "cdp",
-        f"{keys.COOLDOWN_TIME} protects no pod from eviction",
-        COOL_DOWN.remedy,
         _ELSEWHERE,
     ),
     NotHereYet(
@@ -205,20 +187,12 @@ def sentences(uses: Iterable[Use]) -> list[str]:
 def uses_in_job(job: Job) -> list[Use]:
     """What a Job uses; templates may be of any form."""
     found: list[Use] = []
-    _of_metadata(found, job.metadata)
     for index, task in enumerate(job.tasks):
         path = f"spec.tasks[{index}]"
         if task.topology_policy not in _NO_POLICY:
             found.append(Use(NUMA, f"{path}.topologyPolicy"))
         if task.template:
             _of_template(found, task.template, f"{path}.template.")
-    return found
-
-
-def uses_in_pod_group(group: PodGroup) -> list[Use]:
-    """What a PodGroup uses."""
-    found: list[Use] = []
-    _of_metadata(found, group.metadata)
     return found
 
 
@@ -232,20 +206,13 @@ def uses_in_pod(pod: Pod) -> list[Use]:
 _NO_POLICY = ("", "none")
 
 
-def _of_metadata(found: list[Use], metadata: ObjectMeta) -> None:
-    for field, entries in (("labels", metadata.labels), ("annotations", metadata.annotations)):
-        if entries and keys.COOLDOWN_TIME in entries:
-            found.append(Use(COOL_DOWN, f"metadata.{field}[{keys.COOLDOWN_TIME}]"))
-
-
 def _of_template(found: list[Use], template: Raw, path: str) -> None:
     """The path ends in a dot, if it is not empty. Most templates use nothing, so paths of fields are made when one does."""
     metadata, spec = template.get("metadata"), template.get("spec")
     if isinstance(metadata, dict):
-        for field in _ENTRIES:
-            entries = metadata.get(field)
-            if isinstance(entries, dict) and not _OF_ENTRIES.isdisjoint(entries):
-                _of_entries(found, entries, f"{path}metadata.{field}")
+        entries = metadata.get("annotations")
+        if isinstance(entries, dict) and entries.get(keys.NUMA_POLICY, "") not in _NO_POLICY:
+            found.append(Use(NUMA, f"{path}metadata.annotations[{keys.NUMA_POLICY}]"))
     if isinstance(spec, dict):
         if not _RULES.isdisjoint(spec):
             _of_rules(found, spec, f"{path}spec")
@@ -259,19 +226,9 @@ def _of_template(found: list[Use], template: Raw, path: str) -> None:
                         found.append(Use(SHARES, where))
 
 
-_ENTRIES = ("labels", "annotations")
-_OF_ENTRIES = frozenset({keys.COOLDOWN_TIME, keys.NUMA_POLICY})
 _CONTAINERS = ("containers", "initContainers")
 _ABOUT_NODES = ("nodeSelector", "tolerations")
 _RULES = frozenset({"affinity", "resourceClaims", "topologySpreadConstraints", *_ABOUT_NODES})
-
-
-def _of_entries(found: list[Use], entries: Raw, path: str) -> None:
-    if keys.COOLDOWN_TIME in entries:
-        found.append(Use(COOL_DOWN, f"{path}[{keys.COOLDOWN_TIME}]"))
-    is_read = path.endswith("annotations")
-    if is_read and entries.get(keys.NUMA_POLICY, "") not in _NO_POLICY:
-        found.append(Use(NUMA, f"{path}[{keys.NUMA_POLICY}]"))
 
 
 def _of_rules(found: list[Use], spec: Raw, path: str) -> None:

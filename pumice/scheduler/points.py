@@ -12,7 +12,7 @@ import msgspec
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.candidates import Preemptor, VictimCheck
+from pumice.scheduler.model.candidates import Preemptor, VictimCheck, WhySpared
 from pumice.scheduler.model.domains import Topology
 from pumice.scheduler.model.group_tree import PeerClass
 from pumice.scheduler.model.jobs import JobInfo
@@ -318,6 +318,7 @@ class Extensions:
         queue_room: What a queue may still take, by column; for checks of `allocatable` that are about amounts only.
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
         reclaimer_classes: The same for `reclaimable`.
+        why_spared: What plugins say about the pods that they spare.
         queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
         node_gates: Plugins whose votes of `job_enqueueable` are about room on nodes.
         causes: What refusals depend on, by the step in which plugins refuse.
@@ -368,6 +369,7 @@ class Extensions:
         self.queue_room: list[Callable[[Queue], Ints]] = []
         self.preemptor_classes: list[Callable[[Preemptor], Hashable]] = []
         self.reclaimer_classes: list[Callable[[Preemptor], Hashable]] = []
+        self.why_spared: dict[str, WhySpared] = {}
         self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
         self.node_gates: set[str] = set()
         self.causes: dict[Step, int] = dict.fromkeys(get_args(Step), 0)

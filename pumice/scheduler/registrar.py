@@ -5,7 +5,13 @@ from typing import TypeVar
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Floats, Ints
-from pumice.scheduler.model.candidates import Preemptor, VictimCheck, any_preemptor, gang_of
+from pumice.scheduler.model.candidates import (
+    Preemptor,
+    VictimCheck,
+    WhySpared,
+    any_preemptor,
+    gang_of,
+)
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.shapes import PodShape
@@ -198,7 +204,11 @@ class Registrar:
         self._add(self._extensions.preemptive, check)
 
     def preemptable(
-        self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
+        self,
+        check: VictimCheck,
+        *,
+        by: Callable[[Preemptor], Hashable] = gang_of,
+        why: WhySpared | None = None,
     ) -> None:
         """Register which running pods may be evicted for a pod of their own queue.
 
@@ -209,18 +219,34 @@ class Registrar:
             check: The function.
             by: What of the pod that asks decides about the answers, besides its queue; its gang and shape
                 unless told.
+            why: Says why it spares pods, for the reasons of gangs that wait.
         """
-        classes = self._extensions.preemptor_classes
-        if self._add(self._extensions.preemptable, check) and by not in (*classes, any_preemptor):
-            classes.append(by)
+        found = self._extensions
+        self._add_victims(found.preemptable, found.preemptor_classes, check, by, why)
 
     def reclaimable(
-        self, check: VictimCheck, *, by: Callable[[Preemptor], Hashable] = gang_of
+        self,
+        check: VictimCheck,
+        *,
+        by: Callable[[Preemptor], Hashable] = gang_of,
+        why: WhySpared | None = None,
     ) -> None:
         """Register which running pods may be evicted for a pod of another queue; as for `preemptable`."""
-        classes = self._extensions.reclaimer_classes
-        if self._add(self._extensions.reclaimable, check) and by not in (*classes, any_preemptor):
-            classes.append(by)
+        found = self._extensions
+        self._add_victims(found.reclaimable, found.reclaimer_classes, check, by, why)
+
+    def _add_victims(
+        self,
+        point: Point[VictimCheck],
+        classes: list[Callable[[Preemptor], Hashable]],
+        check: VictimCheck,
+        by: Callable[[Preemptor], Hashable],
+        why: WhySpared | None,
+    ) -> None:
+        if self._add(point, check):
+            classes.extend([by] if by not in (*classes, any_preemptor) else [])
+            if why is not None:
+                self._extensions.why_spared[self._plugin] = why
 
     def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
         """Register the order in which queues lose pods: the one with the smaller key first; the second queue is the preemptor's.

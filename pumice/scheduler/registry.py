@@ -24,6 +24,7 @@ from pumice.scheduler.actions import (
 from pumice.scheduler.plugins import (
     binpack,
     capacity,
+    cdp,
     conformance,
     drf,
     gang,
@@ -105,6 +106,7 @@ def builtin_registry() -> SchedulerRegistry:
             sla.SPEC,
             resourcequota.SPEC,
             tdm.SPEC,
+            cdp.SPEC,
             reservation.SPEC,
         ),
         actions=(

@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.hypernodes import HyperNode
-from pumice.api.meta import ObjectMeta, parse_time
+from pumice.api.meta import ObjectMeta, format_time, parse_time
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
-from pumice.api.pods import Pod, PodStatus
+from pumice.api.pods import Pod, PodCondition, PodStatus
 from pumice.api.priority_classes import with_priorities, with_system_classes
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
@@ -133,6 +133,7 @@ class Simulation:
         )
         self.pods: dict[str, Pod] = {}
         self._result: CycleResult | None = None
+        self._now = 0.0
         self.nodes = len({node.metadata.name for node in objects.nodes})
         if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in objects.queues):
             self.state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
@@ -164,6 +165,7 @@ class Simulation:
         Raises:
             Exception: Whatever a plugin or action raised.
         """
+        self._now = now
         self._result = run_cycle(self.state, self._config, now)
         for error in (self._result.error, *self._result.errors.values()):
             if error is not None:
@@ -194,6 +196,8 @@ class Simulation:
         for key in binds:
             self._bind_claims(key)
         evicted = frozenset(self._result.evicted if self._result else ())
+        moment = format_time(self._now)
+        placed = PodCondition("PodScheduled", "True", last_transition_time=moment)
         for key, pod in list(self.pods.items()):
             if key in evicted:
                 self._charge(key)
@@ -207,7 +211,8 @@ class Simulation:
                 if key in binds and (queue := self.state.tasks[key].charge):
                     annotations = {**(meta.annotations or {}), keys.QUEUE: queue}
                     meta = replace(meta, annotations=annotations)
-                self.put_pod(replace(pod, metadata=meta, spec=spec, status=PodStatus("Running")))
+                status = PodStatus("Running", conditions=[placed] if key in binds else None)
+                self.put_pod(replace(pod, metadata=meta, spec=spec, status=status))
 
     def _bind_claims(self, pod: str) -> None:
         task = self.state.tasks.get(pod)

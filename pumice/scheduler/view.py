@@ -26,6 +26,7 @@ from pumice.scheduler.results import Event
 from pumice.scheduler.state.reserved_nodes import Reservation
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.topology.levels import Levels
+from pumice.scheduler.waiting.parked import Cause
 
 __all__ = ["Figure", "SessionView"]
 
@@ -77,7 +78,7 @@ class SessionView:
         self._events = events
         self._warned = state.gangs.warned
         self._spared = state.pods.spared
-        self._changes: list[float] = state.changes
+        self._changes: list[tuple[float, Cause]] = state.changes
         self._wakes: list[float] = state.wakes
         self.now = now
         self.rows: Rows = state.nodes.rows()
@@ -169,17 +170,17 @@ class SessionView:
         if not is_there and job.key not in self._quarantined:
             self.waiting.insert(place, job)
 
-    def wake_at(self, moment: float, *, changes_nodes: bool = False) -> None:
+    def wake_at(self, moment: float, *, changes: Cause = Cause.ITSELF) -> None:
         """Schedule a cycle at a time, even if nothing changes until then.
 
         Args:
             moment: When, UNIX seconds.
-            changes_nodes: Whether filters or scores of nodes answer otherwise from then on, so that every gang that waits is
-                to be tried again.
+            changes: What plugins answer otherwise from then on, so that gangs which wait for it are to be tried again: `Cause.VICTIMS` for
+                checks of running pods, `Cause.RULES` for filters or scores of nodes.
         """
         self._wakes.append(moment)
-        if changes_nodes:
-            self._changes.append(moment)
+        if changes:
+            self._changes.append((moment, changes))
 
     def publish(self, figure: Figure, values: Ints | Floats) -> None:
         """Let metrics show what a plugin has computed about queues, until the next session; the last one counts.

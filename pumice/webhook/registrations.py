@@ -152,13 +152,14 @@ def _pod_mutation(_: RuleSettings, groups: ResourceGroups) -> tuple[MatchConditi
 
 
 def _pod_validation(settings: RuleSettings, _: ResourceGroups) -> tuple[MatchCondition, ...]:
-    """Match conditions for pods of Pumice's schedulers with an annotation that is checked, many labels or annotations, or device claims."""
+    """Match conditions for pods of Pumice's schedulers with a budget or a cool-down, many labels or annotations, or device claims."""
     names = _list(*settings.scheduler_names)
     ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
-    budgets = _annotated(keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
+    budgets = _annotated(keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE, keys.COOLDOWN_TIME)
+    cools = f"(has(object.metadata.labels) && '{keys.COOLDOWN_TIME}' in object.metadata.labels)"
     labels, annotations = MOST_LABELS + ADDED, MOST_ANNOTATIONS + ADDED
     many = f"{_more('labels', labels)} || {_more('annotations', annotations)}"
-    concerned = f"{budgets} || {many} || has(object.spec.resourceClaims)"
+    concerned = f"{budgets} || {cools} || {many} || has(object.spec.resourceClaims)"
     return (_condition("ours", ours), _condition("concerned", concerned), _NOT_BY_A_NODE)
 
 

@@ -15,12 +15,7 @@ from pumice.api.jobs import Job
 from pumice.api.messages import listed
 from pumice.api.meta import controller_of, parse_time, version_number
 from pumice.api.names import pod_group_name, pod_name
-from pumice.api.not_here_yet import (
-    sentences,
-    uses_in_job,
-    uses_in_pod,
-    uses_in_pod_group,
-)
+from pumice.api.not_here_yet import sentences, uses_in_job, uses_in_pod
 from pumice.api.podgroups import PodGroup, PodGroupCondition
 from pumice.api.pods import Pod
 from pumice.api.quantities import format_milli, parse_milli
@@ -112,20 +107,12 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         "message": message,
         "node": pod.spec.node_name,
         "nominatedNode": pod.status.nominated_node_name,
-        "notHereYet": sentences(uses_in_pod(pod)) + _of_group(group),
+        "notHereYet": sentences(uses_in_pod(pod)),
         "podGroup": of_group(group, siblings, seen),
         **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
         "events": events,
         "notAllowed": seen.forbidden,
     }
-
-
-def _of_group(group: PodGroup | None) -> list[str]:
-    """What the PodGroup of a pod asks for and is not acted on yet."""
-    if group is None:
-        return []
-    name = f"PodGroup {group.metadata.name}"
-    return [f"{name}: {each}" for each in sentences(uses_in_pod_group(group))]
 
 
 def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) -> Explanation:

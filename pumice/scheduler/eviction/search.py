@@ -108,7 +108,8 @@ class Search:
         key = (rules.survey_class(preemptor), own, usable.tobytes())
         if key not in self._spared:
             seen = self.survey(preemptor, rules)
-            self._spared[key] = seen.spared(action, usable, rules)
+            words = self._session.extensions.why_spared
+            self._spared[key] = seen.spared(action, usable, rules, words)
         found = self._spared[key]
         if preemptor.job.never_preempts or preemptor.task.never_preempts:
             found = replace(found, never=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from pumice.scheduler.eviction.allowed import EvictionRules, is_protected
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
-from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.candidates import Candidates, Preemptor, WhySpared
 from pumice.scheduler.model.running_pods import RunningTable
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import EvictionFailure, VictimAnswers, judge
@@ -57,16 +57,31 @@ class Survey(msgspec.Struct, frozen=True):
         rows = self.rows[self.may]
         return rows[self._asked(rows, usable, rules)]
 
-    def spared(self, action: str, usable: Bools, rules: EvictionRules) -> EvictionFailure:
-        """Count what speaks against evicting the pods that the action looked at; arguments as for `victims`."""
+    def spared(
+        self, action: str, usable: Bools, rules: EvictionRules, words: Mapping[str, WhySpared]
+    ) -> EvictionFailure:
+        """Count what speaks against evicting the pods that the action looked at.
+
+        Args:
+            action: Name of the action.
+            usable: As for `victims`.
+            rules: As for `victims`.
+            words: What plugins say about pods that they spare.
+        """
         asked = self._asked(self.rows, usable, rules)
         is_refused = asked[self.is_open] & ~self.judgement.may
+        by = _by_plugin(self.judgement, is_refused)
         return EvictionFailure(
             action=action,
             candidates=int(np.count_nonzero(asked)),
             allowed=int(np.count_nonzero(asked & self.may)),
             protected=int(np.count_nonzero(asked & ~self.is_open)),
-            by=dict(_by_plugin(self.judgement, is_refused)),
+            by={name: len(places) for name, places in by.items()},
+            because={
+                name: words[name](self.running, self.rows[self.is_open][places])
+                for name, places in by.items()
+                if name in words
+            },
             gangs=len(np.unique(self.running.gang[self.rows[asked]])) if rules.breaks_gangs else 0,
         )
 
@@ -136,11 +151,10 @@ def _looked_at(session: Session, preemptor: Preemptor, rules: EvictionRules) -> 
     return np.flatnonzero(mask)
 
 
-def _by_plugin(judgement: VictimAnswers, refused: Bools) -> Mapping[str, int]:
-    """How many of the refused each plugin refuses; under an empty name where no plugin has an answer."""
-    places = judgement.refused_by[refused]
-    counts = {
-        name: int(np.count_nonzero(places == place)) for place, name in enumerate(judgement.plugins)
+def _by_plugin(judgement: VictimAnswers, refused: Bools) -> Mapping[str, Ints]:
+    """Which of the refused each plugin refuses; under an empty name where no plugin has an answer."""
+    places = {
+        name: np.flatnonzero(refused & (judgement.refused_by == place))
+        for place, name in [*enumerate(judgement.plugins), (-1, "")]
     }
-    counts[""] = int(np.count_nonzero(places < 0))
-    return {name: count for name, count in counts.items() if count}
+    return {name: found for name, found in places.items() if len(found)}

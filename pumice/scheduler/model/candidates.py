@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pumice.api.queues import Queue
-from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.running_pods import RunningTable
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = ["Candidates", "Preemptor", "VictimCheck", "any_preemptor", "gang_of"]
+__all__ = ["Candidates", "Preemptor", "VictimCheck", "WhySpared", "any_preemptor", "gang_of"]
 
 
 class Preemptor(NamedTuple):
@@ -127,6 +127,12 @@ class Candidates:
         found: Bools = self._running.critical[self._rows]
         return found
 
+    @property
+    def cools_until(self) -> Floats:
+        """Until when a pod asks to be spared, UNIX seconds; 0 if it does not, and NaN if that cannot be read."""
+        found: Floats = self._running.cools_until[self._rows]
+        return found
+
     def of_jobs(self, value: Callable[[JobInfo], int]) -> Ints:
         """A number for each candidate that follows from its gang."""
         numbers = np.array([value(job) for job in self.jobs], dtype=np.int64)
@@ -202,3 +208,6 @@ class Candidates:
 
 VictimCheck = Callable[[Preemptor, Candidates], Bools | None]
 """Which candidates may be evicted for a pod; None if there is no restriction."""
+
+WhySpared = Callable[[RunningTable, Ints], str]
+"""Why a plugin spares the pods of these rows, for the reason of a gang that waits."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.scheduler.model.affinity_terms import is_too_long
-from pumice.scheduler.model.axis import Axis, Bools, Ints
+from pumice.scheduler.model.axis import Axis, Bools, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -38,6 +38,7 @@ class RunningTable:
         preemptable: Whether the pod says that it may be evicted.
         critical: Whether Kubernetes counts it as critical.
         runs: Whether it runs; otherwise it is bound.
+        cools_until: Until when it asks to be spared, UNIX seconds, if it runs; NaN if it says so in words that are not a duration.
         vectors: What it takes, by row and column.
     """
 
@@ -54,6 +55,7 @@ class RunningTable:
         self.preemptable: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self.critical: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self.runs: Bools = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self.cools_until: Floats = np.zeros(_FIRST_CAPACITY)
         self.node: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.gang: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.priority: Ints = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
@@ -79,7 +81,8 @@ class RunningTable:
         self.priority[row] = task.priority
         self.preemptable[row] = task.is_preemptable
         self.critical[row] = task.is_critical
-        self.runs[row] = task.status is SchedulingStatus.RUNNING
+        self.runs[row] = runs = task.status is SchedulingStatus.RUNNING
+        self.cools_until[row] = task.cool_down.until if task.cool_down and runs else 0.0
         self.vectors[row] = task.shape.vector
 
     def discard(self, task: TaskInfo) -> None:
@@ -88,6 +91,7 @@ class RunningTable:
         task.row = -1
         self.tasks[row] = None
         self.used[row] = False
+        self.cools_until[row] = 0.0
         self._free.append(row)
         self._leave(self._jobs[task.job].holder(task).key)
 
@@ -139,7 +143,9 @@ class RunningTable:
 
     def _grow(self) -> None:
         count = len(self.used)
-        for name in ("used", "preemptable", "critical", "runs", "node", "gang", "priority"):
+        for name in (
+            "used", "preemptable", "critical", "runs", "cools_until", "node", "gang", "priority"
+        ):  # fmt: skip
             setattr(self, name, np.pad(getattr(self, name), (0, count)))
         self.vectors = np.pad(self.vectors, ((0, count), (0, 0)))
 

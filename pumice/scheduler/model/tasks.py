@@ -4,10 +4,14 @@
 use resources of nodes; they have no job.
 """
 
+import math
 import re
 from enum import IntEnum
 
+import msgspec
+
 from pumice.api import keys
+from pumice.api.durations import parse_seconds
 from pumice.api.messages import listed
 from pumice.api.meta import parse_bool, parse_time
 from pumice.api.pods import Pod
@@ -23,6 +27,7 @@ __all__ = [
     "SCHEDULED",
     "TENTATIVE",
     "TITLES",
+    "CoolDown",
     "Natural",
     "SchedulingStatus",
     "TaskInfo",
@@ -107,6 +112,33 @@ _PARTS_WITH_INDEX = 3
 
 _LONGEST_NAME = 253
 
+_LONGEST_DURATION = 101
+"""Characters of a cool-down that are kept; no duration is longer than 100."""
+
+_LAST_MOMENT = 253_402_300_799.0
+"""The last second of the year 9999, UNIX seconds."""
+
+
+class CoolDown(msgspec.Struct, frozen=True):
+    """For how long a pod asks to be spared after it was placed.
+
+    Attributes:
+        text: What the pod says.
+        seconds: The duration; None if the text is not one.
+        since: When the API server placed the pod, UNIX seconds; None if it does not say so.
+    """
+
+    text: str
+    seconds: float | None
+    since: float | None
+
+    @property
+    def until(self) -> float:
+        """When it is over, UNIX seconds; NaN if the text is not a duration."""
+        if self.seconds is None:
+            return math.nan
+        return 0.0 if self.since is None else min(self.since + self.seconds, _LAST_MOMENT)
+
 
 class TaskInfo:
     """One pod.
@@ -133,10 +165,12 @@ class TaskInfo:
         nominated: Node for which others were evicted for its sake; empty when there is none.
         verdict: Reason and message that were last reported on the pod.
         charge: Name of the queue under which it was bound; empty when it has no node, or when that is not known.
+        cool_down: For how long it asks to be spared after it was placed; None if it does not.
     """
 
     __slots__ = (
         "charge",
+        "cool_down",
         "counts",
         "gates",
         "is_critical",
@@ -203,6 +237,7 @@ class TaskInfo:
         self.nominated = pod.status.nominated_node_name
         self.verdict = _standing(pod)
         self.charge = meta.annotation(keys.QUEUE) if spec.node_name else ""
+        self.cool_down = _cool_down(pod)
 
     @property
     def facts(self) -> tuple[object, ...]:
@@ -210,7 +245,7 @@ class TaskInfo:
         return (
             self.shape, self.role, self.priority, self.pod_priority, self.gates, self.order,
             self.is_preemptable, self.never_preempts, self.is_critical, self.nominated, self.is_held,
-            self.placed_at, self.charge,
+            self.placed_at, self.charge, self.cool_down,
         )  # fmt: skip
 
     @property
@@ -247,6 +282,16 @@ def _placed_at(pod: Pod) -> float | None:
     for condition in pod.status.conditions or ():
         if condition.type == "PodScheduled" and condition.status == "True":
             return parse_time(condition.last_transition_time)
+    return None
+
+
+def _cool_down(pod: Pod) -> CoolDown | None:
+    """What the label `volcano.sh/cooldown-time` says, or the annotation of a pod without the label."""
+    meta = pod.metadata
+    for entries in (meta.labels, meta.annotations):
+        if entries and keys.COOLDOWN_TIME in entries:
+            text = entries[keys.COOLDOWN_TIME]
+            return CoolDown(text[:_LONGEST_DURATION], parse_seconds(text), _placed_at(pod))
     return None
 
 

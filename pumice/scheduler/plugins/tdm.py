@@ -136,7 +136,7 @@ class Tdm:
         }
         change = next_change(self._windows.values(), now, self._zone)
         if change is not None:
-            session.wake_at(change, changes_nodes=True)
+            session.wake_at(change, changes=Cause.RULES)
         register.alike_queues()
         register.node_filter(self._judge, by_rules=True, wakes=Cause.NODES)
         register.node_score(self._score, by_rules=True)

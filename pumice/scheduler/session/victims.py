@@ -23,6 +23,7 @@ class EvictionFailure(msgspec.Struct, frozen=True):
         candidates: Running pods that the action looked at: of the gangs that it may evict, on nodes that the pod may use.
         allowed: How many of them may be evicted if no other goes before.
         protected: How many are marked as not preemptable, or were refused by the API server a moment ago.
+        because: What plugins say about the candidates that they spare.
         by: Number of candidates that each plugin spares, counted for the first such plugin; an empty name if no plugin allows evictions.
         never: The pods of the gang never preempt others.
         refused: Why the queue of the gang may not reclaim resources.
@@ -35,6 +36,7 @@ class EvictionFailure(msgspec.Struct, frozen=True):
     allowed: int = 0
     protected: int = 0
     by: Mapping[str, int] = msgspec.field(default_factory=dict)
+    because: Mapping[str, str] = msgspec.field(default_factory=dict)
     never: bool = False
     refused: str = ""
     gangs: int = 0
@@ -57,7 +59,10 @@ class EvictionFailure(msgspec.Struct, frozen=True):
                 which = f"none of {pods} may go"
         parts = [f"{count} not preemptable" for count in (self.protected,) if count]
         for name, count in self.by.items():
-            parts.append(f"{count} spared by {name}" if name else f"{count} that no plugin allows")
+            why = f": {self.because[name]}" if name in self.because else ""
+            parts.append(
+                f"{count} spared by {name}{why}" if name else f"{count} that no plugin allows"
+            )
         lacks = f"; {self.lacks}" if self.lacks else ""
         return f"{self.action}: {which}" + (f" ({', '.join(parts)})" if parts else "") + lacks
 
@@ -65,6 +70,7 @@ class EvictionFailure(msgspec.Struct, frozen=True):
     def details(self) -> dict[str, Any]:
         """The values ready for JSON."""
         said = {"refused": self.refused, "lacks": self.lacks, "gangs": self.gangs}
+        said |= {"sparedBecause": dict(self.because)}
         return {key: value for key, value in said.items() if value} | {
             "action": self.action,
             "candidates": self.candidates,

@@ -64,7 +64,7 @@ class ClusterState:
         settled: Version and configuration of a cycle after which there was nothing left to do.
         delays: How long reasons wait before they are written.
         wakes: When plugins and actions want a cycle to run, UNIX seconds.
-        changes: Those of them from which on plugins answer otherwise about nodes.
+        changes: Those of them from which on plugins answer otherwise, and about what.
         chose_at: When a plugin last named pods that are to go without another one asking for their place, UNIX seconds.
         reservation: The gang for which nodes are reserved, and the nodes.
         has_restored: Whether what PodGroups tell of reservations was looked at.
@@ -125,7 +125,7 @@ class ClusterState:
         self.settled: tuple[int, object] | None = None
         self.delays = delays or ReportDelays()
         self.wakes: list[float] = []
-        self.changes: list[float] = []
+        self.changes: list[tuple[float, Cause]] = []
         self.chose_at: dict[str, float] = {}
         self.reservation: Reservation | None = None
         self.has_restored = False
@@ -317,7 +317,8 @@ class ClusterState:
         Args:
             now: The moment, UNIX seconds.
         """
-        self.parked.changed(min(self.changes, default=NEVER) <= now, Cause.RULES)
+        for moment, causes in self.changes:
+            self.parked.changed(moment <= now, causes)
         self.changes.clear()
         self.wakes.clear()
         self.figures.clear()

@@ -6,8 +6,7 @@ Volcano acts on it, so manifests with it are not refused. Their users must hear 
 from collections.abc import Iterable
 
 from pumice.api.jobs import Job
-from pumice.api.not_here_yet import Use, uses_in_job, uses_in_pod, uses_in_pod_group
-from pumice.api.podgroups import PodGroup
+from pumice.api.not_here_yet import Use, uses_in_job, uses_in_pod
 from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import warned
@@ -24,11 +23,6 @@ NOT_HERE_YET = warned(
 def job(case: Case, found: Job) -> None:
     """Warn about fields of a Job and its templates."""
     _report(case, uses_in_job(found))
-
-
-def pod_group(case: Case, found: PodGroup) -> None:
-    """Warn about fields of a PodGroup."""
-    _report(case, uses_in_pod_group(found))
 
 
 def pod(case: Case, found: Pod) -> None:

@@ -16,7 +16,6 @@ from pumice.api import keys
 from pumice.api.jobs import NetworkTopology
 from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, PodGroupSpec, SubGroupPolicy
-from pumice.webhook.rules import not_here_yet
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.drafts import DraftGroupMeta, DraftPodGroup
 from pumice.webhook.rules.labels import (
@@ -243,7 +242,6 @@ CHECKS: tuple[Check[PodGroup], ...] = (
     (PG_PART_NAME, _names),
     (PG_PART_SIZE, _parts),
     (PG_MANY_LABELS, _not_many),
-    (not_here_yet.NOT_HERE_YET, not_here_yet.pod_group),
 )
 """The checks of a PodGroup, in the order in which problems are reported."""
 

@@ -1,4 +1,4 @@
-"""Pods of the configured schedulers: their defaults, annotations that limit how many pods a Job loses at a time, and the number of labels.
+"""Pods of the configured schedulers: their defaults, how many of them a Job may lose at a time, their cool-downs, and the number of labels.
 
 Defaults are values of the resource group, and the gate that holds a pod until its queue has resources. Each step adds only
 missing values, so a second pass changes nothing, and unknown fields of tolerations and gates are kept.
@@ -8,6 +8,9 @@ import re
 from typing import Any
 
 from pumice.api import keys
+from pumice.api.durations import duration_problem, parse_seconds
+from pumice.api.jobs import Job
+from pumice.api.json_words import quoted
 from pumice.api.keys import QUEUE_ALLOCATION_GATE
 from pumice.api.pods import Pod
 from pumice.webhook.patches import escape
@@ -57,6 +60,13 @@ POD_MANY_LABELS = stricter(
     reason="FieldValueTooMany",
 )
 
+POD_COOLDOWN = warned(
+    "POD-COOLDOWN",
+    "a cool-down is a duration of 0 or more",
+    "One that cannot be read protects the pod from nothing.",
+    "labels: {volcano.sh/cooldown-time: ten-minutes}",
+)
+
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 _LIMIT = 2**63
 _PLAIN = re.compile(r"0|-?[1-9]\d*|(0|[1-9]\d*)%", re.ASCII)
@@ -100,6 +110,28 @@ def _integer(text: str) -> int | None:
     return number if -_LIMIT <= number < _LIMIT else None
 
 
+def job_cool_downs(case: Case, job: Job) -> None:
+    """Check the cool-downs that pods of a Job get, from the Job and from its templates."""
+    meta = job.metadata
+    _cool_down(case, meta.labels, meta.annotations, "metadata")
+    for index, task in enumerate(job.tasks):
+        found = task.pod_metadata()
+        path = f"spec.tasks[{index}].template.metadata"
+        _cool_down(case, found.get("labels"), found.get("annotations"), path)
+
+
+def _pod_cool_down(case: Case, pod: Pod) -> None:
+    _cool_down(case, pod.metadata.labels, pod.metadata.annotations, "metadata")
+
+
+def _cool_down(case: Case, labels: object, annotations: object, path: str) -> None:
+    for field, entries in (("labels", labels), ("annotations", annotations)):
+        text = entries.get(keys.COOLDOWN_TIME) if isinstance(entries, dict) else None
+        if isinstance(text, str) and parse_seconds(text) is None:
+            problem = duration_problem(text) or f"must not be less than 0, found {quoted(text)}"
+            case.report(POD_COOLDOWN, f"{path}.{field}[{keys.COOLDOWN_TIME}]", problem)
+
+
 def _not_many(case: Case, pod: Pod) -> None:
     meta = pod.metadata
     for field, message, count in too_many(meta.labels, meta.annotations, added=ADDED):
@@ -108,6 +140,7 @@ def _not_many(case: Case, pod: Pod) -> None:
 
 CHECKS: tuple[Check[Pod], ...] = (
     (POD_JDB_INT, _disruption_budget),
+    (POD_COOLDOWN, _pod_cool_down),
     (POD_MANY_LABELS, _not_many),
     (not_here_yet.NOT_HERE_YET, not_here_yet.pod),
 )

@@ -24,7 +24,7 @@ from tests.unit.scheduler.scenarios import Scenario, config_text
 
 CASES = [
     case
-    for name in ("not-here-yet-of-jobs", "not-here-yet-of-pod-groups", "pod-checks")
+    for name in ("not-here-yet-of-jobs", "pod-checks")
     for case in tables.table(f"webhook/{name}")["cases"]
 ]
 FIELDS = [each for each in TABLE if each.where == "field"]
@@ -104,7 +104,7 @@ def test_rules_are_too_long_for_admission_where_they_are_for_the_scheduler(
     "template",
     [
         {"metadata": [], "spec": "text"},
-        {"metadata": {"labels": 1, "annotations": ["volcano.sh/cooldown-time"]}, "spec": None},
+        {"metadata": {"annotations": ["volcano.sh/numa-topology-policy"]}, "spec": None},
         {"spec": {"containers": {"resources": 1}, "initContainers": [None, 1, {"resources": []}]}},
         {"spec": {"containers": [{"resources": {"limits": ["volcano.sh/vgpu-number"]}}]}},
         {"spec": {"affinity": [], "tolerations": None, "nodeSelector": 1, "resourceClaims": []}},

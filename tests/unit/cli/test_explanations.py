@@ -73,14 +73,6 @@ def test_what_is_not_acted_on_yet_is_said_of_a_job_and_a_pod(seen: ReadableClust
     (told,) = of_pod(claiming, seen, load_config(None), 0.0)["notHereYet"]
     assert told.startswith("spec.resourceClaims is not acted on yet: devices of claims")
 
-    cooling = pod_group("near", annotations={"volcano.sh/cooldown-time": "10m"})
-    near = ReadableCluster(
-        "default", ClusterObjects(pod_groups=[msgspec.convert(cooling, PodGroup)])
-    )
-    grouped = msgspec.convert(pod("p", group="near"), Pod)
-    (told,) = of_pod(grouped, near, load_config(None), 0.0)["notHereYet"]
-    assert told.startswith("PodGroup near: metadata.annotations[volcano.sh/cooldown-time] is not")
-
 
 def test_the_list(seen: ReadableCluster) -> None:
     [found] = waiting_gangs(seen, load_config(None), 0.0)

@@ -58,7 +58,7 @@ def test_as_text_what_is_alike_is_told_once_with_its_remedy(pumice: Pumice) -> N
     assert lines[at + 2].startswith("      -> ask for whole devices")
     assert "shared-2" not in ran.out
     assert lines[-1].endswith(
-        "findings: 7 would not run, 13 would run elsewhere or evict, 6 other words"
+        "findings: 7 would not run, 12 would run elsewhere or evict, 6 other words"
     )
 
 

@@ -1,7 +1,7 @@
 """Checks of Jobs."""
 
 from pumice.api.jobs import Job
-from pumice.webhook.rules import not_here_yet, references
+from pumice.webhook.rules import not_here_yet, pods, references
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.jobs import (
     defaults,
@@ -57,6 +57,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (depends_on.JOB_NOT_DAG, depends_on.dependencies),
     (references.JOB.missing, references.job_queue),
     (references.JOB.priority, references.job_priorities),
+    (pods.POD_COOLDOWN, pods.job_cool_downs),
     (not_here_yet.NOT_HERE_YET, not_here_yet.job),
 )
 """The checks of a Job, in the order in which problems are reported."""
