@@ -16,7 +16,7 @@ from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import ERROR_CACHE, Arguments
 from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
 from pumice.scheduler.placing.filling import Filling
 from pumice.scheduler.placing.pod_queue import PodQueue
@@ -117,11 +117,7 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
 
 def _candidates(job: JobInfo, *, only_empty: bool = False) -> Iterator[TaskInfo]:
     for task in job.tasks.values():
-        if (
-            task.status is SchedulingStatus.PENDING
-            and not task.gates
-            and (not only_empty or task.shape.is_empty)
-        ):
+        if task.status is PENDING and not task.gates and (not only_empty or task.shape.is_empty):
             yield task
 
 

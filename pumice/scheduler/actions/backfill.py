@@ -8,7 +8,7 @@ is not tried again.
 from pumice.scheduler.actions.allocate import place_gangs
 from pumice.scheduler.arguments import ERROR_CACHE, Arguments
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.model.tasks import PENDING
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 
@@ -22,11 +22,11 @@ def run(session: Session, _arguments: Arguments) -> None:
         for job in session.view.waiting
         if job.pending_empty and _may_be_ready(session, job) and _may_find_more(session, job)
     }
-    pending = {key: job.counts[SchedulingStatus.PENDING] for key, job in jobs.items()}
+    pending = {key: job.counts[PENDING] for key, job in jobs.items()}
     before = {key: session.outcomes.pop(key, None) for key in jobs}
     place_gangs(session, jobs.values(), only_empty=True)
     for key, outcome in before.items():
-        if outcome is not None and jobs[key].counts[SchedulingStatus.PENDING] == pending[key]:
+        if outcome is not None and jobs[key].counts[PENDING] == pending[key]:
             session.outcomes[key] = outcome  # which is about all pods of the gang
 
 

@@ -21,7 +21,7 @@ from pumice.scheduler.cycle.waiting_reasons import find
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import MAX_WEIGHT, weight_of
 from pumice.scheduler.model.report_times import NEVER, Report
-from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.model.tasks import PENDING
 from pumice.scheduler.options import Config
 from pumice.scheduler.results import Event, Finding, PodVerdict
 from pumice.scheduler.session.outcomes import JobOutcome
@@ -153,7 +153,7 @@ class Closing:
         session = self.session
         outcome = session.outcomes.get(job.key) or JobOutcome()
         queue = self._state.queues.get(job.queue)
-        waiting = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
+        waiting = [task for task in job.tasks.values() if task.status is PENDING]
         is_refused = outcome.refusal is not None or outcome.refused is not None
         is_blocked = job.group is None or any(task.gates for task in waiting)
         if (

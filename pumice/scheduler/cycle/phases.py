@@ -8,7 +8,7 @@ import msgspec
 from pumice.api.meta import format_time
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SCHEDULED, SchedulingStatus
+from pumice.scheduler.model.tasks import FAILED, PENDING, PIPELINED, RUNNING, SUCCEEDED
 from pumice.scheduler.results import Reason
 
 __all__ = [
@@ -35,23 +35,23 @@ def next_phase(job: JobInfo, phase: str, *, unschedulable: bool) -> str:
 
     A gang without any scheduled pod is never Running or Completed, not even with a minimum of 0.
     """
-    if unschedulable and job.counts[SchedulingStatus.RUNNING]:
+    if unschedulable and job.counts[RUNNING]:
         return "Unknown"
-    scheduled = sum([job.counts[status] for status in SCHEDULED]) + job.releasing_placed
+    scheduled = job.scheduled + job.releasing_placed
     if scheduled and scheduled >= job.min_member:
-        done = job.counts[SchedulingStatus.SUCCEEDED] + job.counts[SchedulingStatus.FAILED]
+        done = job.counts[SUCCEEDED] + job.counts[FAILED]
         return "Completed" if done == scheduled else "Running"
     return phase if phase == "Inqueue" else "Pending"
 
 
 def is_releasing(job: JobInfo) -> bool:
     """Whether a gang is only short of pods because some are about to leave, so that nothing is wrong yet."""
-    if job.counts[SchedulingStatus.PENDING] or job.counts[SchedulingStatus.PIPELINED]:
+    if job.counts[PENDING] or job.counts[PIPELINED]:
         return False
     placed = job.releasing_placed
     if not placed:
         return False
-    return sum([job.counts[status] for status in SCHEDULED]) + placed >= job.min_member
+    return job.scheduled + placed >= job.min_member
 
 
 def next_conditions(
@@ -109,9 +109,9 @@ def with_counters(
     return PodGroupStatus(
         phase=phase,
         conditions=list(conditions) if conditions else job.status.conditions,
-        running=job.counts[SchedulingStatus.RUNNING],
-        succeeded=job.counts[SchedulingStatus.SUCCEEDED],
-        failed=job.counts[SchedulingStatus.FAILED],
+        running=job.counts[RUNNING],
+        succeeded=job.counts[SUCCEEDED],
+        failed=job.counts[FAILED],
     )
 
 

@@ -10,7 +10,7 @@ from pumice.scheduler.cycle.phases import is_releasing, next_phase
 from pumice.scheduler.explain.nearest import pods_of
 from pumice.scheduler.explain.sentences import FitFailure, fit_summary, gang_message, group_message
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PENDING, RUNNING, TaskInfo
 from pumice.scheduler.results import OTHER_SCHEDULER, Finding, PodVerdict, Reason, with_text
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
@@ -44,7 +44,7 @@ def find(session: Session, job: JobInfo) -> Finding | None:
 
 def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason, bool] | None:
     """The reason of a gang, and whether the condition of its PodGroup is set."""
-    waiting = job.counts[SchedulingStatus.PENDING]
+    waiting = job.counts[PENDING]
     if job.group is None:
         names = "1 pod names" if waiting == 1 else f"{waiting} pods name"
         message = f"PodGroup {job.key} does not exist; {names} it"
@@ -58,7 +58,7 @@ def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason
         return Reason("NoPods", message, {"queue": job.queue}, (job.queue,)), True
     judges = bool(session.extensions.job_ready)
     is_short = judges and not session.answers.is_ready(job)
-    is_running = job.counts[SchedulingStatus.RUNNING] > 0
+    is_running = job.counts[RUNNING] > 0
     if outcome.refusal is not None and not is_running and session.is_pending(job):
         return outcome.refusal, True  # its pods are created once it is in its queue
     if is_short and _is_arriving(session, job):
@@ -98,11 +98,7 @@ def _of_unready(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Re
     if is_releasing(job):
         return None
     if next_phase(job, job.status.phase, unschedulable=False) == "Completed":
-        return (
-            (_remainder(session, job, outcome), False)
-            if job.counts[SchedulingStatus.PENDING]
-            else None
-        )
+        return (_remainder(session, job, outcome), False) if job.counts[PENDING] else None
     promised = _promised(session, job)
     if promised is not None:
         return promised, True
@@ -137,8 +133,8 @@ def _gang(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     gated.sort(key=_ORDER)
     schedulable = job.ready + outcome.schedulable
     total = len(job.tasks)
-    waiting_gated = sum([task.status is SchedulingStatus.PENDING for task in gated])
-    rest = job.counts[SchedulingStatus.PENDING] - waiting_gated - outcome.schedulable
+    waiting_gated = sum([task.status is PENDING for task in gated])
+    rest = job.counts[PENDING] - waiting_gated - outcome.schedulable
     pending = {
         "Schedulable": outcome.schedulable,
         "SchedulingGated": waiting_gated,
@@ -206,7 +202,7 @@ def _of_outcome(
         groups = job.sub_groups
         group = groups.of(task) if groups is not None else None
         among = (job if group is None else group).tasks.values()
-        waiting = [each for each in among if each.status is SchedulingStatus.PENDING]
+        waiting = [each for each in among if each.status is PENDING]
         alike = sum([each.shape is task.shape and not each.gates for each in waiting])
         lacking = job.min_member - job.ready if group is None else group.size - group.ready
         pods = min(alike, lacking) if lacking > 0 else alike
@@ -267,7 +263,7 @@ def _promised_to_others(
 
 def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     """Why pods above the minimum wait."""
-    waiting = job.counts[SchedulingStatus.PENDING]
+    waiting = job.counts[PENDING]
     total = len(job.tasks)
     start = f"{waiting} of {total} pods wait" if total > 1 else "its only pod waits"
     if 0 < job.min_member <= job.ready:
@@ -314,7 +310,7 @@ def _pods(
     if refused is None and outcome.is_over_share and not session.is_pending(job):
         refused = outcome.refusal
     for task in _in_order(job):
-        if task.status is not SchedulingStatus.PENDING:
+        if task.status is not PENDING:
             continue
         impossible = (
             session.answers.why_impossible(task.shape) if outcome.refused is not None else None

@@ -10,7 +10,7 @@ from pumice.scheduler.eviction.gang_search import lost_minimum
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, PENDING, TaskInfo
 from pumice.scheduler.results import Event
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
@@ -113,7 +113,7 @@ def report_refusal(session: Session, queue: Queue, job: JobInfo, action: str) ->
 
 def _reported(session: Session, job: JobInfo) -> TaskInfo | None:
     """The first pod like the one in the reason of a gang; one for which others may be evicted comes first."""
-    tasks = [task for task in job.tasks.values() if task.status is SchedulingStatus.PENDING]
+    tasks = [task for task in job.tasks.values() if task.status is PENDING]
     outcome = session.outcomes.get(job.key)
     if outcome is not None and outcome.failed is not None:
         tasks = [task for task in tasks if task.shape is outcome.failed[0].shape]

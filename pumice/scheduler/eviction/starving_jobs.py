@@ -15,7 +15,7 @@ from pumice.scheduler.eviction.survey import accepted_gangs
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup, SubGroups
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PENDING, PIPELINED, TaskInfo
 from pumice.scheduler.placing.domain_queue import must_be_near
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
@@ -103,7 +103,7 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
 
 def lacking(job: JobInfo) -> int:
     """Pods that a gang has too few, those that are promised a place included."""
-    return job.lacking - job.counts[SchedulingStatus.PIPELINED]
+    return job.lacking - job.counts[PIPELINED]
 
 
 def waiting_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
@@ -135,7 +135,7 @@ def _may_take(job: JobInfo) -> Iterator[TaskInfo]:
     if job.never_preempts:
         return
     for task in job.tasks.values():
-        if task.status is SchedulingStatus.PENDING and not task.gates and not task.never_preempts:
+        if task.status is PENDING and not task.gates and not task.never_preempts:
             yield task
 
 
@@ -151,7 +151,7 @@ def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
         for task in _may_take(job)
     }
     found = tuple(kinds.values())
-    if parked is not None and len(job.tasks) == job.counts[SchedulingStatus.PENDING]:
+    if parked is not None and len(job.tasks) == job.counts[PENDING]:
         parked.kinds = found
     return found
 

@@ -7,7 +7,7 @@ from weakref import ref
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.model.tasks import PIPELINED, RELEASING, SchedulingStatus
 
 __all__ = ["CountSum", "DomainCounts", "Domains", "Parts", "PodCounts", "Topology", "total"]
 
@@ -32,7 +32,8 @@ class Topology:
         self.codes: Ints = np.where(codes < 0, size, codes)
         self.exists: Bools = np.ones(size, dtype=np.bool_)
         self._order: Ints = np.argsort(self.codes, kind="stable")
-        self._starts: Ints = np.searchsorted(self.codes[self._order], np.arange(size + 2))
+        starts = np.searchsorted(self.codes[self._order], np.arange(size + 2))
+        self._starts: list[int] = starts.tolist()
 
     def rows(self, place: int) -> Ints:
         """Rows of a domain."""
@@ -109,11 +110,11 @@ class DomainCounts(PodCounts):
 
     def add(self, row: int, status: SchedulingStatus, amount: int) -> None:
         """Count a pod on a node; a negative amount takes it back."""
-        if status is SchedulingStatus.PIPELINED:
+        if status is PIPELINED:
             _add(self.promised, row, amount)
         else:
             _add(self.placed, row, amount)
-            if status is SchedulingStatus.RELEASING:
+            if status is RELEASING:
                 _add(self.leaving, row, amount)
         if self._is_viewed:
             self.changes.append((row, status, amount))
@@ -282,33 +283,32 @@ class Domains:
         return len(self.touched)
 
     def _follow(self) -> None:
-        for place, (tally, times) in enumerate(self._parts):
-            seen = self._seen[place]
-            if len(tally.changes) > seen:
-                self._seen[place] = len(tally.changes)
-                for row, status, amount in tally.changes[seen:]:
-                    self._add(row, status, amount * times)
+        nowhere = len(self.exists)
+        for number, (tally, times) in enumerate(self._parts):
+            seen, changes = self._seen[number], tally.changes
+            self._seen[number] = len(changes)
+            for row, status, amount in changes[seen:]:
+                place = self._counted.item(row)
+                if place != nowhere:
+                    self._add(place, status, amount * times)
 
-    def _add(self, row: int, status: SchedulingStatus, amount: int) -> None:
-        place = int(self._counted[row])
-        if place == len(self.exists):
-            return
+    def _add(self, place: int, status: SchedulingStatus, amount: int) -> None:
         self.touched.append(place)
-        if status is SchedulingStatus.PIPELINED:
+        if status is PIPELINED:
             if self.promised is None:
                 self.promised = np.zeros_like(self.placed)
             self.promised[place] += amount
-        else:
-            self.placed[place] += amount
-            if status is SchedulingStatus.RELEASING:
-                if self.leaving is None:
-                    self.leaving = np.zeros_like(self.placed)
-                self.leaving[place] += amount
+            return
+        self.placed[place] = self.placed.item(place) + amount
+        if status is RELEASING:
+            if self.leaving is None:
+                self.leaving = np.zeros_like(self.placed)
+            self.leaving[place] += amount
 
     def has(self, place: int) -> bool:
         """Whether there is a pod in a domain, or one that is promised a place there."""
         promised = self.promised
-        return bool(self.placed[place] or (promised is not None and promised[place]))
+        return bool(self.placed.item(place) or (promised is not None and promised.item(place)))
 
     def near(self, *, later: bool) -> list[Ints]:
         """Counts for affinity and anti-affinity, where terminating pods count until they are gone.

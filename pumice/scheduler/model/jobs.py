@@ -16,24 +16,34 @@ from pumice.api.requests import Amounts
 from pumice.scheduler.model.axis import PODS, Ints
 from pumice.scheduler.model.report_times import Report
 from pumice.scheduler.model.sub_groups import SubGroups
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, READY, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import (
+    ALLOCATED_LIKE,
+    BOUND,
+    FAILED,
+    PENDING,
+    PIPELINED,
+    READY,
+    RELEASING,
+    RUNNING,
+    SUCCEEDED,
+    SchedulingStatus,
+    TaskInfo,
+)
 from pumice.scheduler.results import Finding
 
 __all__ = ["ChargedPods", "JobInfo"]
 
-_PENDING = int(SchedulingStatus.PENDING)
-_PIPELINED = int(SchedulingStatus.PIPELINED)
-_FAILED = int(SchedulingStatus.FAILED)
+_PENDING, _PIPELINED, _BOUND, _RUNNING, _RELEASING, _SUCCEEDED, _FAILED = map(
+    int, (PENDING, PIPELINED, BOUND, RUNNING, RELEASING, SUCCEEDED, FAILED)
+)
+"""Places in lists of counts, which Python looks up faster by a plain number."""
 _NONE_FAILED: tuple[Sequence[TaskInfo], Mapping[str, int]] = ((), {})
 _NO_COUNTS = [0] * len(SchedulingStatus)
 _READY = tuple(int(status in READY) for status in SchedulingStatus)
 _QUOTA_NAMES = ("count/", "requests.", "limits.")
 """Names that a quota counts under; what they stand for has a name of its own."""
 
-_HOLDS = tuple(
-    int(status in ALLOCATED_LIKE or status is SchedulingStatus.PIPELINED)
-    for status in SchedulingStatus
-)
+_HOLDS = tuple(int(status in ALLOCATED_LIKE or status is PIPELINED) for status in SchedulingStatus)
 """Whether a pod counts as holding what it asks for. Within a session, that includes a place that it was promised."""
 
 _CHANGES = [
@@ -287,7 +297,7 @@ class JobInfo:
         self.counts[status] += step
         task.counts[status] += step
         self._ready += step * _READY[status]
-        waits = step if status is SchedulingStatus.PENDING else 0
+        waits = step if status is PENDING else 0
         if task.shape.is_empty:
             self.pending_empty += waits
         self._account(task, step * _HOLDS[status], waits)
@@ -296,7 +306,7 @@ class JobInfo:
     def account(self, task: TaskInfo, step: int) -> None:
         """Count the amounts of one of its pods (1), or count them no more (-1), because its shape is counted again."""
         status = task.status
-        waits = step if status is SchedulingStatus.PENDING else 0
+        waits = step if status is PENDING else 0
         self._account(task, step * _HOLDS[status], waits)
 
     def charge(self, task: TaskInfo, charged: "ChargedPods | None") -> None:
@@ -413,21 +423,24 @@ class JobInfo:
         return self.ready + counts[_PIPELINED] + counts[_PENDING]
 
     @property
+    def scheduled(self) -> int:
+        """Pods whose placement the API server knows, without terminating ones."""
+        counts = self.counts
+        return counts[_BOUND] + counts[_RUNNING] + counts[_SUCCEEDED] + counts[_FAILED]
+
+    @property
     def releasing_placed(self) -> int:
         """Terminating pods that are still on a node."""
-        if not self.counts[SchedulingStatus.RELEASING]:
+        if not self.counts[_RELEASING]:
             return 0
-        return sum(
-            task.status is SchedulingStatus.RELEASING and task.node != ""
-            for task in self.tasks.values()
-        )
+        return sum(task.status is RELEASING and task.node != "" for task in self.tasks.values())
 
     def least_asked(self, count: int) -> Ints | None:
         """What so many of its waiting pods ask for at least, by column; None when none can be placed yet."""
         vectors = [
             task.shape.vector
             for task in self.tasks.values()
-            if task.status is SchedulingStatus.PENDING and not task.gates
+            if task.status is PENDING and not task.gates
         ]
         if not vectors:
             return None

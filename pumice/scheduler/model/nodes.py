@@ -17,7 +17,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running_pods import VICTIMS, RunningTable
-from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import NEEDS_ROOM, PIPELINED, RELEASING, TaskInfo
 
 __all__ = ["NodeRecord", "NodeTable", "says_the_same"]
 
@@ -28,6 +28,7 @@ _FIRST_CAPACITY = 64
 _FEW = 16
 """New nodes up to which their places among the others are looked up; more are sorted with all."""
 _BY_NAME = attrgetter("name")
+_COUNTED = NEEDS_ROOM | {PIPELINED}
 
 Ports = dict[PortBlock, dict[str, dict[int, int]]]
 """Host ports in use: by block, the nodes, and how many pods there use which ports of it."""
@@ -144,7 +145,8 @@ class NodeTable:
         if is_new:
             self._append(record)
             for task in record.tasks.values():
-                self._count_amounts(task, record, 1)
+                if task.status in _COUNTED:
+                    self._count_amounts(task, record.row, 1)
                 if task.row >= 0:
                     self.running.move(task, record.row)
         row = record.row
@@ -260,29 +262,25 @@ class NodeTable:
 
     def _count(self, task: TaskInfo, record: NodeRecord, sign: int) -> None:
         status = task.status
-        if status not in NEEDS_ROOM and status is not SchedulingStatus.PIPELINED:
+        if status not in _COUNTED:
             return
         for block, ports in task.shape.ports.taken:
             _count_ports(self.ports, block, record.name, ports, sign)
-            if status is SchedulingStatus.RELEASING:
+            if status is RELEASING:
                 _count_ports(self.leaving_ports, block, record.name, ports, sign)
-        self._count_amounts(task, record, sign)
+        if record.row >= 0:
+            self._count_amounts(task, record.row, sign)
 
-    def _count_amounts(self, task: TaskInfo, record: NodeRecord, sign: int) -> None:
-        status = task.status
-        if record.row < 0 or (
-            status not in NEEDS_ROOM and status is not SchedulingStatus.PIPELINED
-        ):
-            return
+    def _count_amounts(self, task: TaskInfo, row: int, sign: int) -> None:
         if self.peers.is_live:
-            self.peers.count(task, record.row, sign)
+            self.peers.count(task, row, sign)
+        status = task.status
         vector = task.shape.vector if sign > 0 else -task.shape.vector
-        if status is SchedulingStatus.PIPELINED:
-            self._pipelined[record.row] += vector
-            return
-        self._used[record.row] += vector
-        if status is SchedulingStatus.RELEASING:
-            self._releasing[record.row] += vector
+        taken = (self._pipelined if status is PIPELINED else self._used)[row]
+        taken += vector
+        if status is RELEASING:
+            taken = self._releasing[row]
+            taken += vector
 
     def row_of(self, node: str) -> int:
         """Row of a node; -1 when it is not there."""

@@ -24,7 +24,7 @@ from pumice.scheduler.model.peer_groups import (
     groups_of,
 )
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import NEEDS_ROOM, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import NEEDS_ROOM, PIPELINED, TaskInfo
 
 __all__ = ["PeerClass", "PeerTable", "PeerTerm"]
 
@@ -332,9 +332,7 @@ class PeerTable:
             for each in members.classes:
                 for task in each.tasks.values():
                     row = place(task) if task.node else -1
-                    if row >= 0 and (
-                        task.status in NEEDS_ROOM or task.status is SchedulingStatus.PIPELINED
-                    ):
+                    if row >= 0 and (task.status in NEEDS_ROOM or task.status is PIPELINED):
                         members.tally.add(row, task.status, 1)
         self._uncounted.clear()
 

@@ -44,6 +44,8 @@ def must_be_near(session: Session, job: JobInfo) -> bool:
 def _seeks_domain(session: Session, job: JobInfo) -> bool:
     """Whether something is said about the network that may make a difference."""
     limits = _limits(session, job)
+    if not limits:
+        return False
     if any(limit.is_hard for limit in limits):
         return True
     return (

@@ -4,12 +4,11 @@ A gang with sub-groups is placed unit by unit. A unit that finds no place for al
 """
 
 from collections.abc import Callable, Hashable
-from functools import partial
 from typing import NamedTuple
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import ALLOCATED, PENDING, PIPELINED, TaskInfo
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.rank_order import RankOrder
 from pumice.scheduler.placing.units import Unit, Units
@@ -60,29 +59,21 @@ class Filling:
         self._statement = statement
         self._outcome = outcome
         self._promising = promising
+        self._failed_roles: set[str] = set()
 
     def fill(self, tasks: PodQueue | Units) -> bool:
         """Place or promise pods until the gang is ready or cannot become so; whether it is ready.
 
         If they are only promised, until it has what it needs.
         """
-        is_ready: Callable[[], bool] = partial(self._session.answers.is_ready, self._job)
-        if self._promising is not None:
-            is_ready = self._has_promises
-        elif self._job.sub_groups is not None:
-            is_ready = partial(may_begin, self._session, self._job, self._statement)
         if isinstance(tasks, PodQueue):
-            failed_roles: set[str] = set()
-
-            def goes_on_without(task: TaskInfo) -> bool:
-                failed_roles.add(task.role)
-                return goes_on(self._job, failed_roles)
-
-            return self.pods(tasks, is_ready, goes_on_without)
+            is_bound = self._promising is None and len(tasks) > 1
+            least = self._session.answers.lacking(self._job) if is_bound else 1
+            return self.pods(tasks, self._is_done, self._goes_on_without, least=least)
         while tasks:
             unit = tasks.pop()
             if self._unit(tasks, unit):
-                if is_ready():
+                if self._is_done():
                     break
             elif not tasks.may_be_ready():
                 break
@@ -90,11 +81,21 @@ class Filling:
         if groups is not None and failed is not None:
             group = groups.of(failed[0])
             self._outcome.fit = group.of.promised if group is not None else 0
-        return is_ready()
+        return self._is_done()
 
-    def _has_promises(self) -> bool:
-        answers = self._session.answers
-        return not answers.is_starving(self._job) and answers.is_pipelined(self._job)
+    def _is_done(self) -> bool:
+        """Whether the gang may begin; if pods are only promised their places, whether it has what it needs."""
+        answers, job = self._session.answers, self._job
+        if self._promising is not None:
+            return not answers.is_starving(job) and answers.is_pipelined(job)
+        if job.sub_groups is None:
+            return answers.is_ready(job)
+        return may_begin(self._session, job, self._statement)
+
+    def _goes_on_without(self, task: TaskInfo) -> bool:
+        """Whether the gang can still become ready after no node was found for a pod."""
+        self._failed_roles.add(task.role)
+        return goes_on(self._job, self._failed_roles)
 
     def keep_whole(self) -> None:
         """Before the statement is committed: pods of sub-groups some of which must wait are only promised their places.
@@ -144,6 +145,7 @@ class Filling:
         is_done: Callable[[], bool],
         goes_on_without: Callable[[TaskInfo], bool],
         near: RankOrder | None = None,
+        least: int = 1,
     ) -> bool:
         """Place or promise pods until that suffices; whether it does.
 
@@ -152,10 +154,12 @@ class Filling:
             is_done: Whether what is placed suffices.
             goes_on_without: Whether it may still suffice after no node was found for a pod.
             near: The nodes of one domain in the order in which they are tried; all nodes if None.
+            least: Pods less than which do not suffice.
         """
         session, queue, outcome = self._session, self._queue, self._outcome
         answers = session.answers
         failed: set[Hashable] = set()
+        placed = 0
         while tasks:
             session.time.check()
             task = tasks.pop()
@@ -187,7 +191,8 @@ class Filling:
                     break
                 continue
             tasks.placed()
-            if is_done():
+            placed += 1
+            if placed >= least and is_done():
                 return True
         return is_done()
 
@@ -234,10 +239,10 @@ def may_begin(session: Session, job: JobInfo, statement: Statement) -> bool:
     if not early:
         return is_ready
     for task in early:
-        job.move(task, SchedulingStatus.PIPELINED)
+        job.move(task, PIPELINED)
     is_ready = session.answers.is_ready(job)
     for task in early:
-        job.move(task, SchedulingStatus.ALLOCATED)
+        job.move(task, ALLOCATED)
     return is_ready
 
 
@@ -259,9 +264,7 @@ def goes_on(job: JobInfo, failed_roles: set[str]) -> bool:
         return False
     if job.min_member < job.min_task_total:
         hopeful = sum(
-            counts[SchedulingStatus.PENDING]
-            for role, counts in job.roles.items()
-            if role not in failed_roles
+            counts[PENDING] for role, counts in job.roles.items() if role not in failed_roles
         )
         return job.ready + hopeful >= job.min_member
     return all(job.role_ready(role) >= job.min_task.get(role, 0) for role in failed_roles)

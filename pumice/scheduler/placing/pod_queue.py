@@ -8,7 +8,7 @@ import numpy as np
 from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.session.node_ranking import GroupPart
 from pumice.scheduler.session.session import Session
 
@@ -58,9 +58,12 @@ class PodQueue:
     def __len__(self) -> int:
         return len(self._tasks) + len(self._deferred)
 
+    def __bool__(self) -> bool:
+        return bool(self._tasks or self._deferred)
+
     def waiting(self) -> Iterator[TaskInfo]:
         """The pods that have no place, also those that were tried."""
-        return (task for task in self._all if task.status is SchedulingStatus.PENDING)
+        return (task for task in self._all if task.status is PENDING)
 
     def left(self) -> Iterator[TaskInfo]:
         """The pods that are still to be tried, in no order."""

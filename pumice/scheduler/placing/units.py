@@ -12,13 +12,13 @@ from itertools import chain
 
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PENDING, PIPELINED, TaskInfo
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.session.session import Session
 
 __all__ = ["Unit", "Units"]
 
-_HOPEFUL = (SchedulingStatus.PENDING, SchedulingStatus.PIPELINED)
+_HOPEFUL = (PENDING, PIPELINED)
 
 
 class Unit:
@@ -100,7 +100,7 @@ class Units:
 
     def waiting(self) -> Iterator[TaskInfo]:
         """The pods that have no place, also those that were tried."""
-        return (task for task in self._all if task.status is SchedulingStatus.PENDING)
+        return (task for task in self._all if task.status is PENDING)
 
     def pop(self) -> Unit:
         """The next unit to try."""

@@ -9,7 +9,7 @@ from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import PolicyCount, SubGroup
-from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.model.tasks import PENDING, PIPELINED, SchedulingStatus
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -28,7 +28,7 @@ __all__ = [
     "why_invalid",
 ]
 
-_VALID = (SchedulingStatus.PIPELINED, SchedulingStatus.PENDING)
+_VALID = (PIPELINED, PENDING)
 _BROKEN, _WITHOUT_PLACES, _READY = range(3)
 """Order of gangs that wait."""
 
@@ -96,9 +96,9 @@ def is_ready(job: JobInfo) -> bool:
 
 def is_pipelined(job: JobInfo) -> bool:
     """True if a job has its minimums, including pipelined pods."""
-    if job.counts[SchedulingStatus.PIPELINED] + job.ready < job.min_member:
+    if job.counts[PIPELINED] + job.ready < job.min_member:
         return False
-    if job.min_task and not _has_roles(job, SchedulingStatus.PIPELINED):
+    if job.min_task and not _has_roles(job, PIPELINED):
         return False
     groups = job.sub_groups
     return groups is None or groups.is_pipelined()
@@ -111,7 +111,7 @@ def vote(job: JobInfo) -> Vote:
 
 def is_starving(job: JobInfo) -> bool:
     """Whether a job has less than its minimum of pods, or of sub-groups, promised places included."""
-    if job.counts[SchedulingStatus.PIPELINED] + job.ready < job.min_member:
+    if job.counts[PIPELINED] + job.ready < job.min_member:
         return True
     groups = job.sub_groups
     return groups is not None and not groups.is_pipelined()

@@ -12,7 +12,7 @@ from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.model.tasks import PIPELINED
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
@@ -51,7 +51,7 @@ class Priority:
 
 def is_starving(job: JobInfo) -> bool:
     """Whether any pod of a job has no place yet."""
-    return job.ready + job.counts[SchedulingStatus.PIPELINED] < len(job.tasks)
+    return job.ready + job.counts[PIPELINED] < len(job.tasks)
 
 
 SPEC = PluginSpec(

@@ -19,7 +19,7 @@ from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.points import SortKey
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -51,7 +51,7 @@ class TaskTopologyPlugin:
         """Build the buckets of the jobs that ask for it."""
         self._session = session
         for job in session.waiting:
-            if job.group is None or not job.counts[SchedulingStatus.PENDING]:
+            if job.group is None or not job.counts[PENDING]:
                 continue
             try:
                 buckets = self._read(job)

@@ -324,11 +324,13 @@ class NodeRanking:
         return values
 
     def _choose(self, task: TaskInfo, values: Floats, within: Ints | None = None) -> int:
-        if within is not None and not (self._ranked or self._task_scores):
-            if not len(within):
+        if not (self._ranked or self._task_scores):
+            among = values if within is None else values[within]
+            if not len(among):
                 return NOWHERE
-            row = int(within[values[within].argmax()])
-            return row if values[row] > _WORST else NOWHERE
+            place = int(among.argmax())
+            row = place if within is None else int(within[place])
+            return row if among[place] > _WORST else NOWHERE
         values = values if within is None else _only(values, within)
         ranked = [column for _, column in self._ranked]
         for point in self._task_scores:
@@ -355,7 +357,8 @@ class NodeRanking:
             return
         self._seen = count
         own, self._own = self._own, NOWHERE
-        self._score()
+        if self._unscored is not None:
+            self._score()
         if self._is_wide:
             self._ranked = [
                 (point, column if point.scope == "fixed" else self._scored(point, self._rows))

@@ -140,7 +140,9 @@ class Session:
             for job in waiting
             if (queue := state.queues.get(job.queue)) is None or not queue.is_fifo
         )
-        waiting = [job for job in waiting if job.key not in self.untried]
+        untried = self.untried
+        if untried:
+            waiting = [job for job in waiting if job.key not in untried]
         namespaces = {job.namespace for job in waiting}
         self.time = TimeShares(budget, state.rounds.debts, namespaces)
         self._begun: set[str] = set()

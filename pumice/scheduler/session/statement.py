@@ -5,29 +5,27 @@ pod gets back the status that it had, not always Running.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from enum import Enum
 
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord, NodeTable
 from pumice.scheduler.model.rows import TouchedRows
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import (
+    ALLOCATED,
+    BINDING,
+    PIPELINED,
+    RELEASING,
+    SchedulingStatus,
+    TaskInfo,
+)
 from pumice.scheduler.points import Extension
 
-__all__ = ["CommittedDecisions", "Statement", "StatementChange", "Steps"]
+__all__ = ["CommittedDecisions", "Statement", "Steps"]
 
 Handlers = Sequence[Extension[Callable[[TaskInfo, NodeRecord], None]]]
 
 
-class StatementChange(Enum):
-    """What a statement can do to a pod."""
-
-    ALLOCATE = "allocate"
-    PIPELINE = "pipeline"
-    EVICT = "evict"
-
-
-Steps = Sequence[tuple[StatementChange, TaskInfo, NodeRecord]]
-"""Decisions in the order in which they were made."""
+Steps = Sequence[tuple[SchedulingStatus, TaskInfo, NodeRecord]]
+"""Decisions in the order in which they were made: the status that a pod got, the pod and its node."""
 
 
 class CommittedDecisions:
@@ -63,7 +61,7 @@ class Statement:
         self._committed = committed
         self._on_allocate = on_allocate
         self._on_deallocate = on_deallocate
-        self._steps: list[tuple[StatementChange, TaskInfo, NodeRecord, SchedulingStatus]] = []
+        self._steps: list[tuple[SchedulingStatus, TaskInfo, NodeRecord, SchedulingStatus]] = []
         self._keys_taken = touched.keys_taken
 
     def __len__(self) -> int:
@@ -72,51 +70,51 @@ class Statement:
     @property
     def placements(self) -> Mapping[str, str]:
         """Pods with a tentative place that is free, and the node."""
-        return self._nodes_of(StatementChange.ALLOCATE)
+        return self._nodes_of(ALLOCATED)
 
     @property
     def promises(self) -> Mapping[str, str]:
         """Pods that are assigned to resources which a terminating pod releases, each with its node."""
-        return self._nodes_of(StatementChange.PIPELINE)
+        return self._nodes_of(PIPELINED)
 
     @property
     def victims(self) -> list[TaskInfo]:
         """Pods that are to leave their node."""
-        return [task for decision, task, _, _ in self._steps if decision is StatementChange.EVICT]
+        return [task for status, task, _, _ in self._steps if status is RELEASING]
 
-    def _nodes_of(self, wanted: StatementChange) -> Mapping[str, str]:
+    def _nodes_of(self, wanted: SchedulingStatus) -> Mapping[str, str]:
         return {
-            task.key: record.name for decision, task, record, _ in self._steps if decision is wanted
+            task.key: record.name for status, task, record, _ in self._steps if status is wanted
         }
 
     def allocate(self, task: TaskInfo, record: NodeRecord) -> None:
         """Assign a pending pod to free resources."""
-        self._place(StatementChange.ALLOCATE, task, record, SchedulingStatus.ALLOCATED)
+        self._place(task, record, ALLOCATED)
 
     def pipeline(self, task: TaskInfo, record: NodeRecord) -> None:
         """Assign a pending pod to resources that terminating pods release."""
         self._touched.promises += 1
-        self._place(StatementChange.PIPELINE, task, record, SchedulingStatus.PIPELINED)
+        self._place(task, record, PIPELINED)
 
     def evict(self, task: TaskInfo) -> None:
         """Mark a placed pod as evicted."""
         record = self._nodes.records[task.node]
-        self._steps.append((StatementChange.EVICT, task, record, task.status))
+        self._steps.append((RELEASING, task, record, task.status))
         self._touched.queue_epoch += 1
         self._touched.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
         self._touched.releases = True
-        self._replace(task, record, SchedulingStatus.RELEASING)
+        self._replace(task, record, RELEASING)
         for handler in self._on_deallocate:
             handler.call(task, record)
 
     def commit(self) -> None:
         """Commit the decisions."""
-        for decision, task, record, _ in self._steps:
-            if decision is StatementChange.ALLOCATE:
+        for status, task, record, _ in self._steps:
+            if status is ALLOCATED:
                 # What its queue holds stays as it is.
-                self._jobs[task.job].move(task, SchedulingStatus.BINDING)
+                self._jobs[task.job].move(task, BINDING)
                 self._committed.binds[task.key] = record.name
-            elif decision is StatementChange.PIPELINE:
+            elif status is PIPELINED:
                 self._committed.promises.append(task)
             else:
                 self._committed.evicted.append(task.key)
@@ -134,8 +132,8 @@ class Statement:
         """Undo the decisions that were made after a savepoint."""
         self._check_keys(savepoint)
         while len(self._steps) > savepoint:
-            decision, task, record = self._undo()
-            told = self._on_allocate if decision is StatementChange.EVICT else self._on_deallocate
+            status, task, record = self._undo()
+            told = self._on_allocate if status is RELEASING else self._on_deallocate
             for handler in told:
                 handler.call(task, record)
 
@@ -143,34 +141,32 @@ class Statement:
         """Promise some pods the places to which they are assigned, so that they are not bound; nothing has been evicted."""
         first = next(
             place
-            for place, (decision, task, _, _) in enumerate(self._steps)
-            if decision is StatementChange.ALLOCATE and task.key in pods
+            for place, (status, task, _, _) in enumerate(self._steps)
+            if status is ALLOCATED and task.key in pods
         )
         self.repeat(
             [
                 (
-                    StatementChange.PIPELINE
-                    if decision is StatementChange.ALLOCATE and task.key in pods
-                    else decision,
+                    PIPELINED if status is ALLOCATED and task.key in pods else status,
                     task,
                     record,
                 )
-                for decision, task, record in self.cut(first)
+                for status, task, record in self.cut(first)
             ]
         )
 
     def cut(self, savepoint: int) -> Steps:
         """Undo the decisions that were made after a savepoint; these, to be made again with `repeat`."""
-        steps = [(decision, task, record) for decision, task, record, _ in self._steps[savepoint:]]
+        steps = [(status, task, record) for status, task, record, _ in self._steps[savepoint:]]
         self.roll_back(savepoint)
         return steps
 
     def repeat(self, steps: Steps) -> None:
         """Make decisions again that were undone, while nothing else has changed."""
-        for decision, task, record in steps:
-            if decision is StatementChange.ALLOCATE:
+        for status, task, record in steps:
+            if status is ALLOCATED:
                 self.allocate(task, record)
-            elif decision is StatementChange.PIPELINE:
+            elif status is PIPELINED:
                 self.pipeline(task, record)
             else:
                 self.evict(task)
@@ -181,10 +177,8 @@ class Statement:
         while self._steps:
             self._undo()
 
-    def _place(
-        self, change: StatementChange, task: TaskInfo, record: NodeRecord, status: SchedulingStatus
-    ) -> None:
-        self._steps.append((change, task, record, task.status))
+    def _place(self, task: TaskInfo, record: NodeRecord, status: SchedulingStatus) -> None:
+        self._steps.append((status, task, record, task.status))
         self._move(task, status)
         self._nodes.add(task, record)
         self._touched.log.append(record.row)
@@ -198,15 +192,15 @@ class Statement:
             self._touched.queue_epoch += 1
             self._touched.job_epoch += 1
 
-    def _undo(self) -> tuple[StatementChange, TaskInfo, NodeRecord]:
-        decision, task, record, before = self._steps.pop()
-        if decision is StatementChange.EVICT:
+    def _undo(self) -> tuple[SchedulingStatus, TaskInfo, NodeRecord]:
+        status, task, record, before = self._steps.pop()
+        if status is RELEASING:
             self._replace(task, record, before)
         else:
             self._nodes.discard(task)
             self._move(task, before)
             self._touched.log.append(record.row)
-        return decision, task, record
+        return status, task, record
 
     def _replace(self, task: TaskInfo, record: NodeRecord, status: SchedulingStatus) -> None:
         self._nodes.discard(task)

@@ -10,7 +10,7 @@ from pumice.api.pods import Pod
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import PLACED, SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import BINDING, PENDING, PLACED, TaskInfo
 from pumice.scheduler.state.assumptions import Assumptions, is_older
 from pumice.scheduler.state.gangs import GangTable
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
@@ -83,7 +83,7 @@ class PodTable:
         self._parked.happened(_changed_by(task, node))
         if old is not None:
             self._parked.happened(_changed_by(old, old.node))
-            if old.shape.claims and task.status is not SchedulingStatus.BINDING:
+            if old.shape.claims and task.status is not BINDING:
                 self._claims.undecide(old)
             self._drop(old)
         self.tasks[task.key] = task
@@ -120,7 +120,7 @@ class PodTable:
         """Have gangs tried again whose waiting pods mount a claim that has changed."""
         for key in self._claims.claimants(claim):
             task = self.tasks[key]
-            if task.job and task.status is SchedulingStatus.PENDING:
+            if task.job and task.status is PENDING:
                 self._gangs.touch(self._gangs.jobs[task.job])
 
     def recount(self) -> None:
@@ -178,7 +178,7 @@ class PodTable:
             self._nodes.drop_if_unused(record)
 
     def _index_nominee(self, task: TaskInfo) -> None:
-        if task.nominated and task.job and task.status is SchedulingStatus.PENDING:
+        if task.nominated and task.job and task.status is PENDING:
             self.nominees[task.key] = task
         else:
             self.nominees.pop(task.key, None)
@@ -202,7 +202,7 @@ class PodTable:
             task.verdict = None
             if task.job:
                 gangs[task.job] = None
-                if task.status is SchedulingStatus.BINDING:
+                if task.status is BINDING:
                     task.charge = self._gangs.jobs[task.job].queue
             self._assumed.assume_pod(task)
             if task.shape.claims:
