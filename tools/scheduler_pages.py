@@ -143,7 +143,7 @@ def argument_rows(arguments: tuple[SchedulerArgument, ...]) -> list[tuple[str, s
     """Rows of a table of arguments, without those that have no effect."""
     return [
         (
-            f"`{each.name}{'…' if each.is_prefix else ''}`",
+            f"`{each.name}{'…' if each.is_prefix else ''}{each.suffix}`",
             f"`{shown(each.default)}`" if shown(each.default) else "",
             each.summary,
         )

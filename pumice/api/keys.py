@@ -45,6 +45,12 @@ TOPOLOGY_JSON = "volcano.sh/task-topology"
 NODE_GROUP = "volcano.sh/nodegroup-name"
 NODE_GROUP_LIMITS = "volcano.sh/nodegroup-resource-limits"
 
+# How nodes are scored for a pod: strategies and weights of resources; Volcano's guide and its design spell the second one differently.
+SCORING_TYPE = "volcano.sh/resource-strategy-scoring-type"
+SCORING_WEIGHTS = frozenset(
+    {"volcano.sh/resource-strategy-scoring-weight", "volcano.sh/resource-strategy-weight"}
+)
+
 # Scheduling hints copied from a Job to its pods.
 NUMA_POLICY = "volcano.sh/numa-topology-policy"
 PREEMPTABLE = "volcano.sh/preemptable"

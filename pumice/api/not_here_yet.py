@@ -139,13 +139,6 @@ TABLE: tuple[NotHereYet, ...] = (
     ),
     NotHereYet(
         "plugin",
-        "resource-strategy-fit",
-        "nodes are not ranked by a strategy for each resource",
-        "use the weights of plugins binpack and nodeorder",
-        _ELSEWHERE,
-    ),
-    NotHereYet(
-        "plugin",
         "usage",
         "nodes are ranked by what pods request, not by measured load",
         "use the weights of plugin nodeorder",

@@ -32,27 +32,31 @@ class SchedulerArgument(msgspec.Struct, frozen=True):
         default: Value when it is left out; its type is the argument's type.
         summary: What it does, one sentence.
         is_prefix: Whether any key that begins with `name` is meant, for example `binpack.resources.`.
+        suffix: How such a key ends, for example `.weight`.
         is_absent: Whether it is Volcano's, but has no effect in this version.
         choices: The only texts that are meant, if not any.
         problem: Says why a string cannot be used, or None. Such a value is an error, as no other could stand for it.
         falls_back: Whether such a value keeps the default with a warning instead, as one of the wrong type does.
+        takes_text: Whether a number may also be given as a string; `problem` says which strings are numbers.
     """
 
     name: str
     default: Value
     summary: str
     is_prefix: bool = False
+    suffix: str = ""
     is_absent: bool = False
     choices: tuple[str, ...] = ()
     problem: Callable[[str], str | None] | None = None
     falls_back: bool = False
+    takes_text: bool = False
 
     def why_unusable(self, value: object) -> str | None:
         """Why the configuration cannot be used with a value; None where it can."""
         if self.problem is None:
             return None
         problem = self.problem(str(value))
-        if problem is None and not isinstance(value, str):
+        if problem is None and not (self.takes_text or isinstance(value, str)):
             return f"must be a string, in quotation marks, found {shown(value)}"
         return problem
 
@@ -73,6 +77,8 @@ class SchedulerArgument(msgspec.Struct, frozen=True):
             return value if isinstance(value, bool) else None
         if isinstance(value, bool):
             return None
+        if self.takes_text and isinstance(value, str):
+            return kind(value)
         if kind is float and isinstance(value, int | float):
             return float(value)
         if kind is int and isinstance(value, int):
@@ -104,13 +110,18 @@ class Arguments:
         declared: Iterable[SchedulerArgument],
         path: str = "arguments",
     ) -> None:
-        self._declared = {argument.name: argument for argument in declared}
+        self._declared = {argument.name + argument.suffix: argument for argument in declared}
         self._values: dict[str, Value] = {}
         warnings = []
         problems = []
-        for name, value in given.items():
+        seen = set()
+        for name, value in _without_objects(given, self._declared):
             argument = self._argument(name)
             where = f"{path}.{name}"
+            if name in seen:
+                problems.append((where, _TWICE))
+                continue
+            seen.add(name)
             if argument is None:
                 hint = did_you_mean(name, self._declared)
                 warnings.append(f"{where}: unknown argument, ignored{hint}")
@@ -142,15 +153,15 @@ class Arguments:
         if exact is not None and not exact.is_prefix:
             return exact
         for argument in self._declared.values():
-            if argument.is_prefix and name.startswith(argument.name) and name != argument.name:
+            if argument.is_prefix and _between(name, argument.name, argument.suffix):
                 return argument
         return None
 
-    def texts(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """What stands after a prefix, and the text that was given for it."""
+    def texts(self, prefix: str, suffix: str = "") -> Iterator[tuple[str, str]]:
+        """What stands after a prefix, and before a suffix, and the text that was given for it."""
         for name, value in self._values.items():
-            if name.startswith(prefix):
-                yield name.removeprefix(prefix), str(value)
+            if between := _between(name, prefix, suffix):
+                yield between, str(value)
 
     def is_set(self, name: str) -> bool:
         """Whether a usable value was given."""
@@ -184,3 +195,28 @@ class Arguments:
         if argument is None:
             raise KeyError(f"argument {name} is not declared")
         return argument.default
+
+
+_TWICE = "is given twice, by its whole name and in an object; keep one of them"
+_DEEPEST = 4
+"""Levels of objects in which arguments are looked for."""
+
+
+def _between(name: str, prefix: str, suffix: str) -> str:
+    """What stands between a prefix and a suffix; empty if nothing does."""
+    if name.startswith(prefix) and name.endswith(suffix):
+        return name[len(prefix) : len(name) - len(suffix)]
+    return ""
+
+
+def _without_objects(
+    given: Mapping[str, object], declared: Iterable[str], path: str = "", depth: int = 0
+) -> Iterator[tuple[str, object]]:
+    """Arguments in objects by their whole names: `sra: {weight: 2}` is `sra.weight: 2` if there are arguments that begin so."""
+    for key, value in given.items():
+        name = f"{path}{key}"
+        is_part = path or any(each.startswith(f"{name}.") for each in declared)
+        if isinstance(value, dict) and is_part and depth < _DEEPEST:
+            yield from _without_objects(value, declared, f"{name}.", depth + 1)
+        else:
+            yield name, value

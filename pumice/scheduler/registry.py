@@ -37,6 +37,7 @@ from pumice.scheduler.plugins import (
     priority,
     proportion,
     reservation,
+    resource_strategy_fit,
     resourcequota,
     sla,
     task_topology,
@@ -107,6 +108,7 @@ def builtin_registry() -> SchedulerRegistry:
             resourcequota.SPEC,
             tdm.SPEC,
             cdp.SPEC,
+            resource_strategy_fit.SPEC,
             reservation.SPEC,
         ),
         actions=(

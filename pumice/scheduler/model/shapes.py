@@ -137,7 +137,10 @@ class PodShape:
 
 
 class ShapeKey(msgspec.Struct, frozen=True):
-    """What makes two shapes one."""
+    """What makes two shapes one.
+
+    `scoring` is what the pods say about how nodes are scored for them: by which strategies, and with which weights.
+    """
 
     requests: tuple[tuple[str, int], ...]
     scored: tuple[int, int]
@@ -147,6 +150,7 @@ class ShapeKey(msgspec.Struct, frozen=True):
     hard_rules: tuple[str, ...]
     is_revocable: bool
     peers: PeerRules | None
+    scoring: tuple[str, str]
 
 
 class ShapeTable:
@@ -186,6 +190,7 @@ class ShapeTable:
             (*_hard_rules(spec), *long),
             _is_revocable(meta),
             peer_rules(pod),
+            _scoring(meta),
         )
         shape = self._shapes.get(key)
         if shape is None:
@@ -287,6 +292,20 @@ def _too_long(fields: Mapping[str, object]) -> tuple[str, ...]:
         for field, rules in fields.items()
         if len(_ENCODER.encode(rules)) > LONGEST_ABOUT_NODES
     )
+
+
+_NO_SCORING = ("", "")
+_LONGEST_SCORING = 4 * 1024
+"""Characters of such an annotation that are read."""
+
+
+def _scoring(meta: ObjectMeta) -> tuple[str, str]:
+    said = meta.annotations
+    if not said or (keys.SCORING_TYPE not in said and keys.SCORING_WEIGHTS.isdisjoint(said)):
+        return _NO_SCORING
+    weights = next((said[key] for key in sorted(keys.SCORING_WEIGHTS) if key in said), "")
+    texts = (said.get(keys.SCORING_TYPE, ""), weights)
+    return texts if max(map(len, texts)) <= _LONGEST_SCORING else ("too long", "")
 
 
 def _is_revocable(meta: ObjectMeta) -> bool:
