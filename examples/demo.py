@@ -28,7 +28,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.cli.development.dev_cluster import DevCluster, dev_cluster, read_nodes
 from pumice.cli.files.manifests import read_objects
-from pumice.cli.live.job_sentence import current_condition, sentence
+from pumice.cli.live.explanation_text import current_condition, sentence
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.webhook.rules.differences import differences

@@ -7,13 +7,18 @@ number of the others, and what is written is cut.
 
 from collections.abc import Iterable
 
-__all__ = ["LONGEST", "LONGEST_LIST", "listed", "shortened"]
+__all__ = ["LONGEST", "LONGEST_LIST", "counted", "listed", "shortened"]
 
 LONGEST = 4096
 """Bytes of the longest message of a status or a condition."""
 
 LONGEST_LIST = 1024
 """Bytes of the longest list inside a message, so that a message may have several."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with a noun: `1 queue`, `3 queues`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(parts: Iterable[str], separator: str = ", ", most: int = LONGEST_LIST) -> str:

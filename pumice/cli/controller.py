@@ -8,6 +8,7 @@ import typer
 
 from pumice.api.jobs import DEFAULT_MAX_PODS
 from pumice.api.keys import DEFAULT_SCHEDULER
+from pumice.cli import lean
 from pumice.cli.exits import UserError
 from pumice.cli.options import (
     ElectionOptions,
@@ -127,8 +128,6 @@ def controller(
     HELM_RELEASE_NAME-controller-configmap in KUBE_POD_NAMESPACE says (volcano-controller-configmap in volcano-system
     without these variables).
     """
-    from pumice.cli import lean
-
     with lean.importing_http():
         from pumice.cli.files.checking import job_check, read_plugin_settings, registry
         from pumice.cli.processes import components
@@ -138,7 +137,6 @@ def controller(
     chosen = read_plugin_settings(settings, "--set")
     components.start_logs(log_level, context.args)
     plugins = registry()
-    check = job_check() if check_jobs else None
     lease_times = components.read_lease_times(election)
     stall_seconds = components.read_seconds("--stall-timeout", stall_timeout)
 
@@ -154,7 +152,7 @@ def controller(
             stall_seconds=stall_seconds,
             identity=components.identity(),
             plugins=chosen,
-            check=check,
+            check=job_check() if check_jobs else None,
             scheduler_names=tuple(scheduler_name or (DEFAULT_SCHEDULER,)),
             inherit_owner_annotations=inherit_owner_annotations,
             discovery=discovery_of(os.environ),

@@ -3,12 +3,14 @@
 import os
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pumice.api import kinds
+from pumice.api.messages import counted
 from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.files.configuration import read_config
 from pumice.cli.options import Level, MetricsPort, Output, config_option, state_option, whole_number
@@ -16,8 +18,10 @@ from pumice.cli.output import Format, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
     import asyncio
+    from contextlib import AbstractAsyncContextManager
 
     from pumice.cli.development.detached import Detached
+    from pumice.cli.development.dev_cluster import DevCluster
     from pumice.embedded import EmbeddedCluster
 
 __all__ = ["EXAMPLES", "VERBS", "dev"]
@@ -109,10 +113,12 @@ def dev(
         _detach(context, with_stdin=Path("-") in (state or []))
         return
     from pumice.cli.development import dev_kubeconfig
-    from pumice.cli.development.dev_cluster import read_nodes
+    from pumice.cli.development.dev_cluster import dev_cluster, read_nodes
+    from pumice.cli.development.dev_state import log_life
     from pumice.cli.files.manifests import read
     from pumice.cli.processes import logs
-    from pumice.cli.processes.components import read_seconds, run, serving_health, why_no_port
+    from pumice.cli.processes.components import read_seconds, run
+    from pumice.embedded import NodeTimings
 
     objects = read(state) if state else []
     given = any(each.object.get("kind") == "Node" for each in objects)
@@ -122,47 +128,50 @@ def dev(
     if kubeconfig is not None:
         dev_kubeconfig.check(kubeconfig)
     logs.configure(json=False, level=Level.INFO if verbose else Level.WARNING)
+    starting = dev_cluster(
+        specs,
+        port=port,
+        timings=NodeTimings(start=delay),
+        config=scheduling,
+        state=objects,
+        on_write=log_life if verbose else None,
+    )
+    run(partial(_serve, starting, port, kubeconfig, metrics_port))
 
-    async def work() -> None:
-        import asyncio
 
-        from pumice.cli.development.dev_cluster import dev_cluster
-        from pumice.cli.development.dev_state import log_life
-        from pumice.cluster.lifecycle import stop_on_signals
-        from pumice.embedded import NodeTimings
+async def _serve(
+    starting: "AbstractAsyncContextManager[DevCluster]",
+    port: int,
+    kubeconfig: Path | None,
+    metrics_port: int | None,
+) -> None:
+    """Run a cluster until the user stops it, with a kubeconfig in a temporary file if none is named."""
+    import asyncio
 
-        stop = asyncio.Event()
-        with (
-            stop_on_signals(stop),
-            tempfile.TemporaryDirectory(prefix="pumice-dev-") as folder,
-        ):
-            try:
-                file = kubeconfig or Path(folder, "kubeconfig")
-                async with dev_cluster(
-                    specs,
-                    port=port,
-                    timings=NodeTimings(start=delay),
-                    config=scheduling,
-                    state=objects,
-                    on_write=log_life if verbose else None,
-                ) as cluster:
-                    health = serving_health(
-                        metrics_port,
-                        cluster.metrics,
-                        {},
-                        alive=lambda: None,
-                        host="127.0.0.1",
-                        told=lambda port: note(f"metrics on http://127.0.0.1:{port}/metrics"),
-                    )
-                    async with health:
-                        with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
-                            _announce(cluster.api, file)
-                            await _first_of(stop, cluster.components)
-                            note("stopping")
-            except OSError as error:
-                raise UserError(f"--port {port}: {why_no_port(error)}") from None
+    from pumice.cli.development import dev_kubeconfig
+    from pumice.cli.processes.components import serving_health, why_no_port
+    from pumice.cluster.lifecycle import stop_on_signals
 
-    run(work)
+    stop = asyncio.Event()
+    with stop_on_signals(stop), tempfile.TemporaryDirectory(prefix="pumice-dev-") as folder:
+        try:
+            file = kubeconfig or Path(folder, "kubeconfig")
+            async with starting as cluster:
+                health = serving_health(
+                    metrics_port,
+                    cluster.metrics,
+                    {},
+                    alive=lambda: None,
+                    host="127.0.0.1",
+                    told=lambda port: note(f"metrics on http://127.0.0.1:{port}/metrics"),
+                )
+                async with health:
+                    with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
+                        _announce(cluster.api, file)
+                        await _first_of(stop, cluster.components)
+                        note("stopping")
+        except OSError as error:
+            raise UserError(f"--port {port}: {why_no_port(error)}") from None
 
 
 async def _first_of(stop: "asyncio.Event", components: "asyncio.Task[None]") -> None:
@@ -176,8 +185,7 @@ async def _first_of(stop: "asyncio.Event", components: "asyncio.Task[None]") -> 
 
 def _announce(cluster: "EmbeddedCluster", file: Path) -> None:
     nodes = len(cluster.store.list(kinds.NODE))
-    count = f"{nodes} node{'' if nodes == 1 else 's'}"
-    note(f"API server on {cluster.url}, {count}; Ctrl-C ends it")
+    note(f"API server on {cluster.url}, {counted(nodes, 'node')}; Ctrl-C ends it")
     write(f"export KUBECONFIG={file.absolute()}")
     sys.stdout.flush()
     note(paint("kubectl get nodes,queues,vcjob,podgroups,pods -A", "dim", sys.stderr))

@@ -308,7 +308,7 @@ async def _context(
     client: "Client", jobs: "list[Job]", where: str | None
 ) -> "ReadableCluster | None":
     """The objects that determine positions and reasons; nothing is read if no Job waits or lacks pods."""
-    from pumice.cli.live.job_sentence import is_waiting, lacks_pods
+    from pumice.cli.live.explanation_text import is_waiting, lacks_pods
 
     if not any(is_waiting(job) or lacks_pods(job) for job in jobs):
         return None

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pumice.api.fields import FieldError, did_you_mean, plain
-from pumice.api.kinds import INDEXED_JOB, JOB, POD, VOLCANO, Kind, of_object
+from pumice.api.kinds import (
+    CRON_JOB,
+    INDEXED_JOB,
+    JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    POD,
+    VOLCANO,
+    Kind,
+    of_object,
+)
 from pumice.cli import exits
 from pumice.cli.files.kustomizations import build_first, rendered
 from pumice.cli.files.manifests import (
@@ -121,12 +131,7 @@ def lint(
         raise exits.UserError("stdin (-) can be read only once")
     report = _say_nothing if quiet else note
     with _uncollected():
-        folders = [each for each in files if is_folder(each)] if render else []
-        if render and not folders:
-            raise exits.UserError(f"--render: expected a directory, found {', '.join(files)}")
-        others = [each for each in files if each not in folders]
-        made = dict(map(rendered, folders))
-        reading = read_all(others, skip_others=skip_others, report=report, given=made)
+        reading = _read_files(files, render=render, skip_others=skip_others, report=report)
         positions = Positions(reading.texts)
         judged = _judged(reading.manifests, report)
         if not (judged or reading.problems or skip_others):
@@ -154,6 +159,18 @@ def lint(
     exits.finish(exits.REFUSED if failed else exits.FINE)
 
 
+def _read_files(
+    files: list[str], *, render: bool, skip_others: bool, report: Callable[[str], None]
+) -> ManifestReading:
+    """Read files, and what directories render to if that is wanted."""
+    folders = [each for each in files if is_folder(each)] if render else []
+    if render and not folders:
+        raise exits.UserError(f"--render: expected a directory, found {', '.join(files)}")
+    others = [each for each in files if each not in folders]
+    made = dict(map(rendered, folders))
+    return read_all(others, skip_others=skip_others, report=report, given=made)
+
+
 def _say_nothing(_: str) -> None:
     """Replacement for the note about a skipped object."""
 
@@ -165,7 +182,6 @@ def _findings(
     groups: "ResourceGroups",
 ) -> Iterator[LintFinding]:
     """The result of admission for each manifest, validated when it is taken."""
-    from pumice.api.kinds import JOB_FLOW, JOB_TEMPLATE, of_object
     from pumice.cli.files.checking import ManifestChecker, placed
 
     others = [each for each in judged if of_object(each.object)]
@@ -228,9 +244,6 @@ def _uncollected() -> Iterator[None]:
 
 def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Manifest]:
     """The manifests to validate, and those of unknown kinds; other objects are reported as skipped."""
-    from pumice.api.kinds import POD, VOLCANO, of_object
-    from pumice.cli.lint import unknown_kind
-
     judged = []
     others: dict[tuple[str, str, str], list[str]] = {}
     for manifest in manifests:
@@ -263,7 +276,6 @@ def _unrendered(reading: ManifestReading) -> list[ReadProblem]:
 
 def _of_no_kind(manifest: Manifest) -> "ManifestResult | None":
     """The result for an object whose kind is misspelt; None for other kinds."""
-    from pumice.cli.lint import unknown_kind
     from pumice.webhook.offline import ManifestResult
 
     problem = unknown_kind(manifest.object)
@@ -281,7 +293,6 @@ def _wants_plugins(manifest: Manifest) -> bool:
     """True for an object of another controller whose pods name plugins."""
     import msgspec
 
-    from pumice.api.kinds import of_object
     from pumice.plugins.other_owners import OWNERS
 
     kind = of_object(manifest.object)
@@ -300,8 +311,6 @@ def _with_jobs(
     checker: "ManifestChecker",
 ) -> "ManifestResult":
     """The result, with the problems of an admitted JobFlow's Jobs as far as its templates were validated, too."""
-    from pumice.api.kinds import JOB_FLOW, of_object
-
     if not found.allowed or of_object(found.patched) != JOB_FLOW:
         return found
     if not found.patched["metadata"].get("name"):
@@ -320,8 +329,6 @@ def _with_jobs(
 def _next_runs(found: "ManifestResult") -> str:
     """The next runs of an admitted CronJob; empty for other kinds."""
     import time
-
-    from pumice.api.kinds import CRON_JOB, of_object
 
     if not found.allowed or of_object(found.patched) != CRON_JOB:
         return ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from pumice.api.fields import FieldError, plain
+from pumice.api.messages import counted
 from pumice.cli.files.manifests import Manifest, ReadProblem
 from pumice.cli.output import paint, write, write_json_list
 
@@ -152,14 +153,10 @@ def _write_head(finding: LintFinding) -> None:
 def write_counts(counts: LintCounts, *, strict: bool) -> None:
     """Write how many objects are admitted and refused, and for `strict` that warnings make the command fail."""
     admitted = counts.objects - counts.refused
-    text = f"{_counted(counts.objects, 'object')}: {admitted} admitted, {counts.refused} refused"
+    text = f"{counted(counts.objects, 'object')}: {admitted} admitted, {counts.refused} refused"
     if strict and counts.warnings:
-        text += f"; failed for {_counted(counts.warnings, 'warning')} (--strict)"
+        text += f"; failed for {counted(counts.warnings, 'warning')} (--strict)"
     write(text)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def write_results_json(

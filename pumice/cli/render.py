@@ -129,8 +129,7 @@ def _admitted(checker: "ManifestChecker", jobs: list[Manifest]) -> list[Raw]:
 
 def _priorities(manifests: list[Manifest]) -> dict[str, int]:
     from pumice.api.kinds import PRIORITY_CLASS
-    from pumice.api.nodes import PriorityClass
-    from pumice.api.priority_classes import values_of
+    from pumice.api.nodes import PriorityClass, values_of
     from pumice.cli.files.manifests import decode
 
     classes = [

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pumice.cli import lean
 from pumice.cli.exits import UserError
 from pumice.cli.options import (
     ElectionOptions,
@@ -94,8 +95,6 @@ def scheduler(
     A cycle runs after a change, and at the latest after the period. Any number of these processes may run; one of them
     leads. A changed configuration file is read again; if it is invalid, the previous configuration stays in effect.
     """
-    from pumice.cli import lean
-
     with lean.importing_http():
         from pumice.cli.files.configuration import config_text, read_config, report_config
         from pumice.cli.processes import components

@@ -195,7 +195,7 @@ class _SimulateRun:
 
     def _control(self, statuses: "Mapping[str, PodGroupStatus]", now: float) -> None:
         """Run the controller, given the statuses of PodGroups."""
-        from pumice.api.priority_classes import with_priorities
+        from pumice.api.nodes import with_priorities
 
         if self._jobs is None:
             return

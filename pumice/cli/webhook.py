@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pumice import __version__
+from pumice.cli import lean
 from pumice.cli.options import (
     AdmissionConf,
     CertificateNames,
@@ -127,7 +128,6 @@ def webhook(
     The file of --admission-conf is read again when it changes, and may be created later. If it is invalid, the groups
     that were read before stay in effect; --check-config checks it in advance.
     """
-    from pumice.cli import lean
     from pumice.cli.processes import logs
 
     with lean.importing_http():

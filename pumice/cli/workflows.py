@@ -213,7 +213,7 @@ def standing(cron_job: Raw, jobs: list[Raw], now: float) -> tuple[str, bool]:
         now: The moment, in UNIX seconds.
     """
     from pumice.controller.cronjobs import TimetableError, decide, read, read_timetable
-    from pumice.controller.owners import controls_raw
+    from pumice.controller.objects import controls_raw
 
     named = {job["metadata"]["name"]: job for job in jobs}
     subject = read(cron_job, (), now)
@@ -252,7 +252,7 @@ async def explain_cron_job(
     from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.errors import Forbidden
     from pumice.controller.cronjobs import forecast, phase
-    from pumice.controller.owners import controller_raw
+    from pumice.controller.objects import controller_raw
 
     meta, status = cron_job["metadata"], cron_job.get("status") or {}
     seen = ReadableCluster(meta["namespace"])

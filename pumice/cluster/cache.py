@@ -15,9 +15,8 @@ import msgspec
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
-from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import Client
-from pumice.cluster.clock import Clock
+from pumice.cluster.clock import Backoff, Clock
 from pumice.cluster.events import Reference
 from pumice.cluster.reading import ObjectReader, Read, Unreadable
 from pumice.cluster.reflector import Reflector

@@ -1,13 +1,20 @@
 """Time as an argument: the only module of this package that reads the system clock.
 
 Leases, refresh intervals and ages are decided against a `Clock`, so that tests set the time instead of waiting.
+
+Delays between attempts (`Backoff`) grow by a factor up to a cap, and are shortened by a spread, so that many processes that lost
+the same server do not reconnect at the same time. The spread is not random: it is computed from a seed (the process's identity)
+and the attempt.
 """
 
 import asyncio
 import time
+import zlib
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock"]
+import msgspec
+
+__all__ = ["Backoff", "Clock", "SystemClock"]
 
 
 class Clock(Protocol):
@@ -40,3 +47,33 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
+
+
+class Backoff(msgspec.Struct, frozen=True):
+    """A schedule of delays.
+
+    Attributes:
+        base: Delay before the first retry, in seconds.
+        cap: Longest delay, in seconds.
+        factor: Growth from one attempt to the next.
+        spread: Share of a delay, 0 to 1, by which it may be shortened.
+        seed: A value that differs between processes.
+    """
+
+    base: float = 0.2
+    cap: float = 30.0
+    factor: float = 2.0
+    spread: float = 0.3
+    seed: str = ""
+
+    def delay(self, attempt: int, asked: float | None = None) -> float:
+        """Seconds to wait before a retry.
+
+        Args:
+            attempt: Number of the retry, which counts from 0.
+            asked: Seconds that the server asked for (Retry-After); the delay is at least that, up to the cap.
+        """
+        # Past the cap the exponent no longer matters; bounding it keeps the power finite.
+        full = min(self.cap, self.base * self.factor ** min(attempt, 64))
+        fraction = zlib.crc32(f"{self.seed}/{attempt}".encode()) / 0xFFFFFFFF
+        return max(full * (1.0 - self.spread * fraction), min(asked or 0.0, self.cap))

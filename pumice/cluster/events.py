@@ -26,7 +26,7 @@ from pumice.cluster.client import MERGE_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, NotFound, TooManyRequests
 
-__all__ = ["DROPS", "EventRecorder", "Rate", "Reference", "TokenBuckets"]
+__all__ = ["DROPPED", "DROPS", "EventRecorder", "Rate", "Reference", "TokenBuckets"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -98,6 +98,12 @@ NAMESPACE_RATE = Rate(20.0, 100)
 
 DROPS = ("object", "namespace", "refused")
 """Why an event is dropped: too many about its object, or waiting for its namespace's turn; the API server did not take it."""
+
+DROPPED = (
+    "Events that were not written: `object`, too many about one object; `namespace`, too many waited in one "
+    "namespace; `refused`, the API server did not take them."
+)
+"""What a metric of dropped events counts."""
 
 ATTEMPTS = 3
 """Attempts to send an event to an overloaded server (429)."""

@@ -25,8 +25,7 @@ from typing import Any, Protocol
 import msgspec
 
 from pumice.api.meta import version_number
-from pumice.cluster.backoff import Backoff
-from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.clock import Backoff, Clock, SystemClock
 from pumice.cluster.collection import PAGE_SIZE, WATCH_SECONDS, Collection, Head, head_of
 from pumice.cluster.errors import ApiError, Gone, NotFound
 from pumice.cluster.events import Reference

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from pumice.api.kinds import Kind
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.events import EventRecorder, Reference
 
 __all__ = ["PAUSES", "ObjectFaults", "QueueFaults", "RetryTimers"]

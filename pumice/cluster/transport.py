@@ -28,8 +28,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 import pumice
-from pumice.cluster.backoff import Backoff
-from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.clock import Backoff, Clock, SystemClock
 from pumice.cluster.connection import Connection
 from pumice.cluster.errors import (
     LONGEST_RETRY_AFTER,
@@ -38,8 +37,8 @@ from pumice.cluster.errors import (
     TooManyRequests,
     Unavailable,
     error_of,
+    failure,
 )
-from pumice.cluster.failures import failure
 
 __all__ = ["Body", "Sockets", "Transport", "may_write", "probing_socket"]
 

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.set_aside import QueueFaults
 from pumice.cluster.turns import Shares, Turns
 

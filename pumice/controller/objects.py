@@ -6,19 +6,22 @@ object of the same name with another owner is never changed or removed; the Job 
 Secrets with key pairs are created once and keep their keys as long as pods may use them. A Secret that is missing is created
 with a new pair; of an existing one only other fields are updated. A Secret without usable keys is replaced after all pods
 that may have mounted it are gone.
+
+The controller changes and removes what its Job controls, and nothing else. A name does not prove ownership: a user, another
+controller or an earlier Job of the same name may have created an object with it. The uid in the controller's owner reference
+does.
 """
 
 import base64
 import binascii
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM, SECRET, Kind, of_object
-from pumice.api.meta import ObjectMeta, Raw
-from pumice.controller.owners import controller_reference, controls_raw, described, refers_to
-from pumice.controller.patches import difference
-from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject
+from pumice.api.meta import ObjectMeta, Raw, controller_of
+from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject, difference
 from pumice.plugins import KeySecret, shards
 
 __all__ = [
@@ -26,8 +29,15 @@ __all__ = [
     "NameConflict",
     "Settled",
     "UnknownKindError",
+    "controller_key",
+    "controller_raw",
+    "controller_reference",
+    "controls",
+    "controls_raw",
+    "described",
     "encoded",
     "owned",
+    "refers_to",
     "remove",
     "secret_manifests",
     "settle",
@@ -35,6 +45,64 @@ __all__ = [
     "spare",
     "with_placeholders",
 ]
+
+
+def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
+    """The owner reference of a Job's object, so that the object is collected with the Job.
+
+    Args:
+        job: The owner's metadata.
+        kind: The owner's kind.
+    """
+    return {
+        **kind.type_meta,
+        "name": job.name,
+        "uid": job.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def refers_to(reference: Raw, kind: Kind) -> bool:
+    """True if an owner reference names an object of a kind, or an object is of it."""
+    return (reference.get("apiVersion"), reference.get("kind")) == (kind.api_version, kind.kind)
+
+
+def controls(job: ObjectMeta, meta: ObjectMeta) -> bool:
+    """Whether this very Job (by uid) controls an object."""
+    owner = controller_of(meta)
+    return owner is not None and bool(owner.uid) and owner.uid == job.uid
+
+
+def controls_raw(job: ObjectMeta, obj: Raw) -> bool:
+    """`controls` for an object as raw JSON."""
+    return bool(job.uid) and controller_raw(obj).get("uid") == job.uid
+
+
+def described(obj: Raw) -> str:
+    """The controller of an object as text for a message: `Deployment web`, or `no controller`."""
+    owner = controller_raw(obj)
+    return f"{owner.get('kind')} {owner.get('name')}" if owner else "no controller"
+
+
+def controller_raw(obj: Raw) -> dict[str, Any]:
+    """The owner reference of an object's controller; empty if it has none."""
+    for owner in (obj.get("metadata") or {}).get("ownerReferences") or ():
+        if isinstance(owner, dict) and owner.get("controller"):
+            return owner
+    return {}
+
+
+def controller_key(obj: Raw, kind: Kind | None = None) -> list[tuple[str, str]]:
+    """Namespace and uid of an object's controller, for an index; empty if it has none of the kind.
+
+    Owner references are valid only within a namespace: users of another one could write one with the same uid.
+    """
+    owner = controller_raw(obj)
+    if not owner or (kind is not None and not refers_to(owner, kind)):
+        return []
+    return [(obj["metadata"].get("namespace", ""), owner.get("uid", ""))]
+
 
 MADE_LATER = "<made by the controller>"
 """Placeholder for a key that has not been created."""

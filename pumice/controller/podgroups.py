@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from pumice.api import keys
 from pumice.api.meta import Raw
-from pumice.controller.patches import difference
+from pumice.controller.plan import difference
 
 __all__ = [
     "ADMITTED",

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pumice.api import keys
-from pumice.api.commands import Command
+from pumice.api.commands import Command, misdirected, oldest, targets
 from pumice.api.fields import did_you_mean
 from pumice.api.keys import DEFAULT_QUEUE, ROOT_QUEUE
 from pumice.api.kinds import COMMAND, QUEUE
@@ -29,7 +29,6 @@ from pumice.api.messages import listed
 from pumice.api.meta import Raw
 from pumice.api.podgroups import PHASES
 from pumice.api.queues import STATES, Queue
-from pumice.controller.commands import misdirected, oldest, targets
 from pumice.controller.plan import (
     DeleteObject,
     PatchStatus,

@@ -15,7 +15,7 @@ import yaml
 from aiohttp import web
 
 from pumice.api import kinds
-from pumice.api.priority_classes import SYSTEM_CLASSES
+from pumice.api.nodes import SYSTEM_CLASSES
 from pumice.embedded.admission import (
     AdmissionChain,
     EmbeddedAdmission,

@@ -22,12 +22,14 @@ from typing import Any, Literal, NamedTuple
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
-from pumice.api.kinds import of_object
+from pumice.api.json_words import quoted
+from pumice.api.kinds import Kind, of_object
 from pumice.plugins.arguments import ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits
 
 __all__ = [
     "Algorithm",
+    "Derived",
     "Findings",
     "JobPlugin",
     "KeySecret",
@@ -40,7 +42,10 @@ __all__ = [
     "fault_of_findings",
     "fault_of_objects",
     "fault_of_secrets",
+    "manifest",
+    "name_errors",
 ]
+
 
 # ruff: noqa: ARG002 (the defaults want nothing, so they look at nothing)
 
@@ -220,3 +225,35 @@ def fault_of_edits(found: Any) -> str:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+Derived = tuple[str, str, str | None]
+"""A name that contains the Job's: its object in words, the name, and its problem."""
+
+
+def manifest(kind: Kind, name: str, namespace: str, **sections: Any) -> dict[str, Any]:
+    """The manifest of an object, without owner references."""
+    metadata = {"name": name, "namespace": namespace}
+    return {**kind.type_meta, "metadata": metadata, **sections}
+
+
+def name_errors(job: Job, plugin: str, derived: Iterable[Derived]) -> list[FieldError]:
+    """Refuse a Job whose name makes another name invalid; a Job without a name is not checked.
+
+    Args:
+        job: The Job.
+        plugin: Name of the plugin.
+        derived: The names that contain the Job's.
+    """
+    if not job.metadata.name:
+        return []
+    return [
+        FieldError(
+            "metadata.name",
+            f"plugin {plugin} names a {what} {quoted(name)} after the Job, which is invalid: {problem}; "
+            "choose another name for the Job",
+            "JOB-PLUGIN-NAME",
+        )
+        for what, name, problem in derived
+        if problem
+    ]

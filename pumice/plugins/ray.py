@@ -23,8 +23,7 @@ from pumice.plugins.arguments import (
     parse,
 )
 from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
-from pumice.plugins.manifests import manifest, name_errors
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw, manifest, name_errors
 from pumice.plugins.role_members import (
     RoleMembers,
     empty_warnings,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pumice.api.kinds import CONFIG_MAP
-from pumice.plugins.manifests import manifest
+from pumice.plugins.interface import manifest
 
 __all__ = ["LIMIT", "config_maps", "first_of", "is_in_parts", "volume"]
 

@@ -33,9 +33,17 @@ from pumice.plugins.arguments import (
     one_of,
 )
 from pumice.plugins.edits import Mount, PodEdits
-from pumice.plugins.interface import Algorithm, Findings, JobPlugin, KeySecret, PodEditor, Raw
+from pumice.plugins.interface import (
+    Algorithm,
+    Findings,
+    JobPlugin,
+    KeySecret,
+    PodEditor,
+    Raw,
+    manifest,
+    name_errors,
+)
 from pumice.plugins.kept_volumes import kept_volume_warnings
-from pumice.plugins.manifests import manifest, name_errors
 from pumice.plugins.mpi import mpi_port
 from pumice.plugins.ssh_modes import ROOT_MODE, ROOTS_PATH, group_warnings, mode_of_path, modes
 

@@ -26,9 +26,8 @@ from pumice.plugins.addresses import (
 )
 from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values, parse
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw, manifest, name_errors
 from pumice.plugins.kept_volumes import kept_volume_warnings
-from pumice.plugins.manifests import manifest, name_errors
 from pumice.plugins.shared_checks import kept_warnings, pod_size_errors
 from pumice.plugins.used_names import used_names
 

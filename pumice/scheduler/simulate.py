@@ -16,10 +16,9 @@ from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.hypernodes import HyperNode
 from pumice.api.meta import ObjectMeta, format_time, parse_time
-from pumice.api.nodes import Namespace, Node, PriorityClass
+from pumice.api.nodes import Namespace, Node, PriorityClass, with_priorities, with_system_classes
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodCondition, PodStatus
-from pumice.api.priority_classes import with_priorities, with_system_classes
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
 from pumice.api.requests import Amounts

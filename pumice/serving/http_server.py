@@ -15,8 +15,14 @@ from aiohttp import hdrs, web
 from aiohttp.http import HttpProcessingError
 
 from pumice.api.fields import plain
-from pumice.serving.connections import LINGER_SECONDS, Connections, HttpConnection, Phase
-from pumice.serving.limits import KEEPALIVE_SECONDS, HttpLimits
+from pumice.serving.connections import (
+    KEEPALIVE_SECONDS,
+    LINGER_SECONDS,
+    Connections,
+    HttpConnection,
+    HttpLimits,
+    Phase,
+)
 
 __all__ = ["JSON", "Handler", "HttpError", "HttpServer"]
 

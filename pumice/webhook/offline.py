@@ -27,7 +27,7 @@ from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
 from pumice.webhook.rules.paths import Within, without
 from pumice.webhook.rules.templates.pod import pod_template
-from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.rules.wired_pods import wired_owner
 from pumice.webhook.schema_problems import (
     metadata_problems,

@@ -40,7 +40,7 @@ from pumice.webhook.rules.resource_groups import ResourceGroup, ResourceGroups
 from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.rules.templates import types
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
-from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.view import Snapshot
 
 __all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile", "parse"]

@@ -16,9 +16,9 @@ from pumice.api import kinds
 from pumice.api.kinds import JOB, LEASE, POD
 from pumice.api.pods import Pod
 from pumice.api.quantities import parse_milli
-from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
+from pumice.cluster.clock import Backoff
 from tests.kill.components import COMPONENTS, Component, Member
 from tests.kill.job_scenarios import JOB_SCENARIOS, PASSING, JobScenario, ScenarioContext
 from tests.kill.parts import Gate, Parts

@@ -8,8 +8,8 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from pumice.serving.connections import HttpLimits
 from pumice.serving.http_server import Handler, HttpServer
-from pumice.serving.limits import HttpLimits
 
 __all__ = ["serving"]
 

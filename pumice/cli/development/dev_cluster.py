@@ -1,4 +1,4 @@
-"""A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes, which `--nodes` describes."""
+"""A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes, which `--nodes` describes; and the metrics of all of it."""
 
 import asyncio
 import re
@@ -6,20 +6,20 @@ import secrets
 import ssl
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.registry import Collector
 
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.api.kinds import Kind
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.certs.authority import Authority, generate_key
-from pumice.cli.development.dev_metrics import CountedAdmission, together
 from pumice.cli.development.dev_state import load
 from pumice.cli.exits import UserError
 from pumice.cli.files.checking import registry
@@ -36,9 +36,19 @@ from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queu
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.rule import RuleSettings
+from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.view import READ_AS, AdmissionView
 
-__all__ = ["DevCluster", "SimulatedNode", "StoreView", "dev_cluster", "read_nodes"]
+__all__ = [
+    "CountedAdmission",
+    "DevCluster",
+    "SimulatedNode",
+    "StoreView",
+    "dev_cluster",
+    "read_nodes",
+    "together",
+]
+
 
 _SPEC = re.compile(r"(?:(?P<count>\d+)x)?(?P<cpu>[^/x]+)(?P<rest>(?:/.+)?)")
 _RESOURCE = re.compile(r"/(?P<name>[A-Za-z0-9.-]+(?:/[A-Za-z0-9._-]+)?)=(?P<amount>[^/=]+)")
@@ -248,8 +258,9 @@ async def dev_cluster(
         controller = ControllerWorker(
             client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
         )
-        settings = WorkerSettings(scheduler_names=_SCHEDULER_NAMES)
-        scheduler = SchedulerWorker(client, config or load_config(None), settings)
+        scheduler = SchedulerWorker(
+            client, config or load_config(None), WorkerSettings(scheduler_names=_SCHEDULER_NAMES)
+        )
         registries = {
             "webhook": admission.metrics.registry,
             "controller": controller.metrics.registry,
@@ -275,3 +286,53 @@ async def _running(
         stop.set()
         await asyncio.wait([components])
     components.result()
+
+
+class CountedAdmission:
+    """Admission that counts its reviews, as the webhook's server does.
+
+    Attributes:
+        metrics: The counts.
+    """
+
+    def __init__(self, admission: Admission) -> None:
+        """Count the reviews of an admission."""
+        self.metrics = ServerMetrics()
+        self._admission = admission
+
+    def review(self, path: str, body: bytes) -> bytes:
+        """Answer a review: an AdmissionReview as JSON in, one out."""
+        began = time.perf_counter()
+        answer = self._admission.answer(path, body)
+        self.metrics.answered(path, answer, time.perf_counter() - began)
+        return answer.body
+
+
+class _AllMetrics(Collector):
+    def __init__(self, registries: Mapping[str, CollectorRegistry]) -> None:
+        self._registries = registries
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric of every registry. Some components have metrics of one name, so the label tells them apart."""
+        found: dict[str, Metric] = {}
+        for component, its in self._registries.items():
+            for metric in its.collect():
+                kept = found.setdefault(
+                    metric.name, Metric(metric.name, metric.documentation, metric.type)
+                )
+                kept.samples += [
+                    each._replace(labels={**each.labels, "component": component})
+                    for each in metric.samples
+                ]
+        yield from found.values()
+
+
+def together(registries: Mapping[str, CollectorRegistry]) -> CollectorRegistry:
+    """One registry of several, with the label `component` on each sample.
+
+    Args:
+        registries: The registry of each component, by its name.
+    """
+    registry = CollectorRegistry()
+    registry.register(_AllMetrics(registries))
+    return registry

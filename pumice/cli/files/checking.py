@@ -113,7 +113,7 @@ def _check_wait_containers(settings: "PluginSettings") -> None:
     from pumice.webhook.rules.case import Case
     from pumice.webhook.rules.rule import RuleSettings
     from pumice.webhook.rules.templates import types
-    from pumice.webhook.rules.templates.site import Site
+    from pumice.webhook.rules.templates.table import Site
     from pumice.webhook.view import Snapshot
 
     case = Case(RuleSettings(), Snapshot(), builtin())

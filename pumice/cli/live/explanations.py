@@ -20,9 +20,9 @@ from pumice.api.podgroups import PodGroup, PodGroupCondition
 from pumice.api.pods import Pod
 from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
+from pumice.cli.live.explanation_text import current_condition, is_waiting, sentence
 from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
 from pumice.cli.live.group_details import of_group, of_pods, position
-from pumice.cli.live.job_sentence import current_condition, is_waiting, sentence
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import Config
 from pumice.scheduler.advice import Advice, advise

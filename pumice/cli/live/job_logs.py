@@ -24,8 +24,16 @@ from pumice.api.jobs import Job
 from pumice.api.kinds import JOB, POD
 from pumice.api.pods import Pod
 from pumice.cli.exits import UserError
-from pumice.cli.live.log_lines import LONGEST, Lines, LogLine, in_order
-from pumice.cli.live.log_sources import LogSource, position, sources_of, task_of
+from pumice.cli.live.log_lines import (
+    LONGEST,
+    Lines,
+    LogLine,
+    LogSource,
+    in_order,
+    position,
+    sources_of,
+    task_of,
+)
 from pumice.cli.live.sessions import get
 from pumice.cli.output import note, paint, write
 from pumice.cluster.errors import ApiError, Forbidden, Gone, Unavailable

@@ -11,7 +11,7 @@ from pumice.api.failures import without_failures
 from pumice.api.jobs import Job
 from pumice.api.names import pod_group_name
 from pumice.api.pods import Pod
-from pumice.cli.live.job_sentence import is_waiting, lacks_pods, wait_reason
+from pumice.cli.live.explanation_text import is_waiting, lacks_pods, wait_reason
 from pumice.cli.output import age, table
 
 if TYPE_CHECKING:

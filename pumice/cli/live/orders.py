@@ -16,6 +16,7 @@ from pumice.api.durations import parse_seconds
 from pumice.api.fields import plain
 from pumice.api.keys import CLOSED_BY_PARENT
 from pumice.api.kinds import COMMAND, JOB, QUEUE, Kind
+from pumice.api.messages import counted
 from pumice.api.meta import Raw
 from pumice.cli import exits
 from pumice.cli.live.sessions import error_text, get, run
@@ -284,7 +285,7 @@ def _not_reached(operation: Operation, raw: Raw, seconds: float) -> str:
     if operation.action == "CloseQueue":
         counts = ("pending", "inqueue", "running", "unknown", "completed")
         held = sum(status.get(name, 0) for name in counts)
-        why = f": {held} PodGroup{'' if held == 1 else 's'} in it"
+        why = f": {counted(held, 'PodGroup')} in it"
     found = _state(raw) or "without a state"
     return f"is {found} after {seconds:g} s, expected {operation.target}{why}"
 

@@ -9,10 +9,9 @@ from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.fields import plain
 from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import Kind
-from pumice.api.nodes import Namespace, Node, PriorityClass
+from pumice.api.nodes import Namespace, Node, PriorityClass, values_of
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.api.priority_classes import values_of
 from pumice.api.queues import Queue
 from pumice.api.runtime_classes import RuntimeClass
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass

@@ -32,7 +32,7 @@ from pumice.controller.cronjobs.timetable import (
     read_timetable,
 )
 from pumice.controller.jobs.phases import COMPLETED
-from pumice.controller.owners import controls_raw, described
+from pumice.controller.objects import controls_raw, described
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,

@@ -17,7 +17,7 @@ from pumice.controller.cronjobs.timetable import (
     read_timetable,
 )
 from pumice.controller.jobs.phases import ABORTED, COMPLETED, FINISHED, phase_of
-from pumice.controller.owners import controller_reference
+from pumice.controller.objects import controller_reference
 
 __all__ = [
     "Forecast",

@@ -13,8 +13,7 @@ from pumice.api import keys
 from pumice.api.cronjobs import CronJobSpec
 from pumice.api.meta import ObjectMeta, parse_bool
 from pumice.api.occurrences import Occurrences
-from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule
-from pumice.api.time_zones import time_zone
+from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule, time_zone
 
 __all__ = ["Timetable", "TimetableError", "fingerprint", "read_timetable"]
 

@@ -1,7 +1,6 @@
 """HyperNodes: discovery by labels of Nodes, and the number of Nodes of each."""
 
-from pumice.controller.hypernodes.counts import NodeCounter
-from pumice.controller.hypernodes.domains import OFF, Discovery
+from pumice.controller.hypernodes.domains import OFF, Discovery, NodeCounter
 from pumice.controller.hypernodes.plan import plan_discovery
 
 __all__ = ["OFF", "Discovery", "NodeCounter", "plan_discovery"]

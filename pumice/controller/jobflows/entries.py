@@ -40,7 +40,7 @@ from pumice.controller.jobs.phases import (
     TERMINATED,
     TERMINATING,
 )
-from pumice.controller.owners import controls_raw
+from pumice.controller.objects import controls_raw
 
 __all__ = [
     "Attempt",

@@ -10,7 +10,7 @@ from pumice.api import keys
 from pumice.api.kinds import COMMAND, JOB, JOB_FLOW
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.jobs.phases import TERMINATE_JOB
-from pumice.controller.owners import controller_reference
+from pumice.controller.objects import controller_reference
 
 __all__ = [
     "job_of",

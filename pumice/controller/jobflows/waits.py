@@ -13,7 +13,7 @@ from pumice.api.kinds import JOB_FLOW
 from pumice.api.messages import listed
 from pumice.api.meta import Raw
 from pumice.controller.jobs.phases import ABORTED, ABORTING, COMPLETED, FAILED, TERMINATED
-from pumice.controller.owners import controller_raw
+from pumice.controller.objects import controller_raw
 
 __all__ = ["Wait", "of_end", "of_name", "of_number", "of_targets", "of_template"]
 

@@ -15,14 +15,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pumice.api.commands import Command
+from pumice.api.commands import Command, misdirected, oldest, targets
 from pumice.api.failures import grouped
 from pumice.api.fields import did_you_mean
 from pumice.api.jobs import ACTIONS, Job
 from pumice.api.kinds import JOB
 from pumice.api.messages import listed
 from pumice.api.meta import format_time
-from pumice.controller.commands import misdirected, oldest, targets
 from pumice.controller.jobs import restart_budgets
 from pumice.controller.jobs.escalation import after_failure, evictions_that_wait
 from pumice.controller.jobs.job_events import job_events
@@ -179,12 +178,30 @@ class _Together:
         )
 
 
+@dataclass(slots=True)
+class _Later:
+    """What is not due yet: seconds until the first of it is, and failed pods with the moments of their restarts."""
+
+    now: float
+    wake: float | None = None
+    pods: list[tuple[float, PolicyRequest]] = field(default_factory=list)
+
+    def waits_until(self, moment: float, failed: PolicyRequest | None = None) -> bool:
+        """Whether a moment, of the restart of a failed pod if one is given, is still to come; it is noted then."""
+        left = moment - self.now
+        if left <= 0:
+            return False
+        self.wake = left if self.wake is None else min(self.wake, left)
+        if failed is not None:
+            self.pods.append((moment, failed))
+        return True
+
+
 def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
     """The action that is due now, and the actions that will be due later."""
     if situation.phase not in (PENDING, RUNNING) or not has_policies(situation.job):
         return None, Delayed()
-    wake: float | None = None
-    waits: list[tuple[float, PolicyRequest]] = []
+    later = _Later(situation.now)
     wider: list[tuple[PolicyRequest, PolicyChoice]] = []
     together = _Together()
     policies, names = Policies(situation.job), situation.job_pods.names
@@ -219,11 +236,7 @@ def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
         if delay := max(choice.delay, backoff):
             if request.since is None:
                 continue
-            left = request.since + delay - situation.now
-            if left > 0:
-                wake = left if wake is None else min(wake, left)
-                if backoff:
-                    waits.append((request.since + delay, request))
+            if later.waits_until(request.since + delay, request if backoff else None):
                 continue
         if target is None:
             return _alone(situation, request, choice), Delayed()
@@ -231,17 +244,15 @@ def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
         if request.event == POD_FAILED:
             together.since[request.pod] = situation.now - backoff
     for request, choice in wider:
-        left = (request.since or situation.now) + choice.delay - situation.now
         target = target_for(choice.action, request.task, request.pod, request.partition)
-        if left > 0:
-            wake = left if wake is None else min(wake, left)
-        elif target is None:
+        if later.waits_until((request.since or situation.now) + choice.delay):
+            continue
+        if target is None:
             return _alone(situation, request, choice), Delayed()
-        else:
-            together.add(request, choice, target, None)
+        together.add(request, choice, target, None)
     if together.targets:
         return together.decision(situation), Delayed()
-    return None, Delayed(wake, _message(waits))
+    return None, Delayed(later.wake, _message(later.pods))
 
 
 def _alone(situation: Situation, request: PolicyRequest, choice: PolicyChoice) -> DueAction:

@@ -25,7 +25,7 @@ from pumice.api.pods import PodSpec
 from pumice.api.quantities import QuantityError, format_milli
 from pumice.api.requests import Amounts, add, quota_usage
 from pumice.controller.jobs.subject import UnusableError, min_available
-from pumice.controller.owners import controller_reference
+from pumice.controller.objects import controller_reference
 from pumice.controller.podgroups import COPIED, LAST_APPLIED, note_of_copies
 
 __all__ = [
@@ -62,27 +62,14 @@ def wanted(
     Raises:
         UnusableError: A pod template requests a value that is not a quantity.
     """
-    meta = job.metadata
-    tasks = [task for task in job.tasks if task.name not in waiting]
-    minimum = min_available(job)
-    if waiting:
-        minimum = min(minimum, sum(task.minimum for task in tasks))
-    labels = dict(meta.labels or {})
+    meta, labels = job.metadata, dict(job.metadata.labels or {})
     copied = {
         key: text
         for key, text in (dict(meta.annotations or {}) | dict(annotations or {})).items()
         if key not in (LAST_APPLIED, COPIED)
     }
     noted = note_of_copies(labels, copied)
-    if lost:
-        minimum = max(min(minimum, 1), minimum - sum(lost.values()))
-        tasks = [_without(task, lost.get(task.name, 0)) for task in tasks]
-    spec: Raw = {
-        "minMember": minimum,
-        "minTaskMember": {task.name: task.minimum for task in tasks},
-        "queue": job.spec.queue or keys.DEFAULT_QUEUE,
-        "minResources": min_resources(job, tasks, minimum, priorities),
-    }
+    spec = _sizes(job, priorities, waiting, lost or {})
     if job.spec.priority_class_name:
         spec["priorityClassName"] = _priority_class(job, {} if strict else priorities)
     if topology := _topology(job.spec.network_topology):
@@ -108,6 +95,25 @@ def wanted(
         },
         "spec": spec,
         "status": {"phase": "Pending"},
+    }
+
+
+def _sizes(
+    job: Job, priorities: Mapping[str, int], waiting: Sequence[str], lost: Mapping[str, int]
+) -> Raw:
+    """The fields of the spec that say how much the gang needs, and in which queue."""
+    tasks = [task for task in job.tasks if task.name not in waiting]
+    minimum = min_available(job)
+    if waiting:
+        minimum = min(minimum, sum(task.minimum for task in tasks))
+    if lost:
+        minimum = max(min(minimum, 1), minimum - sum(lost.values()))
+        tasks = [_without(task, lost.get(task.name, 0)) for task in tasks]
+    return {
+        "minMember": minimum,
+        "minTaskMember": {task.name: task.minimum for task in tasks},
+        "queue": job.spec.queue or keys.DEFAULT_QUEUE,
+        "minResources": min_resources(job, tasks, minimum, priorities),
     }
 
 

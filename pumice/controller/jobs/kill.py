@@ -32,7 +32,7 @@ from pumice.controller.jobs.restart_budgets import RestartCount, Unit
 from pumice.controller.jobs.restart_targets import Restart
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import INVALID, facts
-from pumice.controller.owners import controls_raw
+from pumice.controller.objects import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 
 __all__ = ["judged", "kill", "restart"]

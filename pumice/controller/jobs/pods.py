@@ -21,7 +21,7 @@ from pumice.api.pods import Pod
 from pumice.controller.jobs.phases import RUNNING
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.volumes import job_volumes, mounted
-from pumice.controller.owners import controller_reference
+from pumice.controller.objects import controller_reference
 
 __all__ = ["Wire", "build", "fingerprint", "outdated", "partition_of"]
 

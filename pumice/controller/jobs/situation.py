@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from pumice.api import keys
 from pumice.api.commands import Command
@@ -19,8 +20,7 @@ from pumice.controller.jobs.phases import Facts, PhaseResult, known
 from pumice.controller.jobs.status import Counts, compose, count, facts, with_failed_pods
 from pumice.controller.jobs.subject import min_available, read
 from pumice.controller.jobs.volumes import wanted_claims
-from pumice.controller.objects import UnknownKindError, owned
-from pumice.controller.owners import controls, controls_raw
+from pumice.controller.objects import UnknownKindError, controls, controls_raw, owned
 from pumice.controller.plan import PatchStatus, RequireAbsent
 from pumice.plugins import (
     KeySecret,
@@ -260,18 +260,7 @@ def situation_of(
     if surplus := job_pods.surplus():
         wanted_pods = tuple(pod for pod in ordered if pod.metadata.name not in surplus)
         decisive = count(wanted_pods, lost=job_pods.lost_by_task)
-    wiring, wanted, problem = None, [], ""
-    secrets: list[KeySecret] = []
-    annotations: Mapping[str, str] = {}
-    try:
-        wiring = Wiring(job, registry, settings=settings)
-        wanted = owned(job.metadata, wiring.objects())
-        secrets = wiring.secrets()
-        annotations = wiring.job_annotations()
-    except (PluginError, UnknownKindError) as error:
-        wiring, problem = None, str(error)
-    except Exception as error:
-        wiring, problem = None, unexpected_error(error)
+    wired = _wired(job, registry, settings)
     return Situation(
         observed=observed,
         job=job,
@@ -282,18 +271,42 @@ def situation_of(
         job_pods=job_pods,
         counts=counts,
         facts=facts(job, decisive),
-        wiring=wiring,
-        wanted=tuple(owned(job.metadata, wanted_claims(job)) + wanted),
-        secrets=tuple(secrets),
-        annotations=annotations,
-        plugin_problem=problem,
+        wiring=wired.wiring,
+        wanted=(*owned(job.metadata, wanted_claims(job)), *wired.wanted),
+        secrets=wired.secrets,
+        annotations=wired.annotations,
+        plugin_problem=wired.problem,
         plugin_names=tuple(
             name for name in sorted(job.spec.plugins or ()) if registry.get(name) is not None
         ),
-        doubts=_doubts(job, registry, settings) if wiring and not job.status.state.phase else (),
+        doubts=_doubts(job, registry, settings)
+        if wired.wiring and not job.status.state.phase
+        else (),
         strict=settings.strict_upstream,
         limits=limits,
     )
+
+
+class _Wired(NamedTuple):
+    """What the plugins of a Job want, or why they cannot be used."""
+
+    wiring: Wiring | None = None
+    wanted: tuple[Raw, ...] = ()
+    secrets: tuple[KeySecret, ...] = ()
+    annotations: Mapping[str, str] = {}
+    problem: str = ""
+
+
+def _wired(job: Job, registry: Registry, settings: PluginSettings) -> _Wired:
+    try:
+        wiring = Wiring(job, registry, settings=settings)
+        wanted = owned(job.metadata, wiring.objects())
+        annotations = wiring.job_annotations()
+        return _Wired(wiring, tuple(wanted), tuple(wiring.secrets()), annotations)
+    except (PluginError, UnknownKindError) as error:
+        return _Wired(problem=str(error))
+    except Exception as error:
+        return _Wired(problem=unexpected_error(error))
 
 
 def secret_names(

@@ -35,8 +35,7 @@ from pumice.controller.jobs.replicas import Replicas, creations, is_marked, leav
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import said
 from pumice.controller.jobs.volumes import claims_of_others
-from pumice.controller.objects import NameConflict, Settled, settle_keys
-from pumice.controller.owners import controls_raw, described
+from pumice.controller.objects import NameConflict, Settled, controls_raw, described, settle_keys
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,

@@ -27,6 +27,7 @@ from pumice.api.meta import ObjectMeta, Raw, controller_of
 from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError, format_milli
 from pumice.api.requests import quota_usage
+from pumice.controller.objects import controller_reference, controls_raw, described
 from pumice.controller.other_owners.owners import (
     GROUP_PREFIX,
     OWNER_KINDS,
@@ -34,7 +35,6 @@ from pumice.controller.other_owners.owners import (
     PodOwner,
     group_named_by,
 )
-from pumice.controller.owners import controller_reference, controls_raw, described
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,

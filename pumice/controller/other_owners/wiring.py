@@ -15,12 +15,12 @@ from pumice.controller.jobs.sync import CONFLICT_SECONDS
 from pumice.controller.objects import (
     NameConflict,
     UnknownKindError,
+    controls_raw,
     owned,
     secret_manifests,
     settle,
     settle_keys,
 )
-from pumice.controller.owners import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 from pumice.plugins import PluginError
 from pumice.plugins.other_owners import Owner, OwnerWirings, RequestError, Wired

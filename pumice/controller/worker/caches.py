@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import force_setattr
 
 from pumice.api import keys, kinds
-from pumice.api.commands import Command
+from pumice.api.commands import Command, targets
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
 from pumice.api.nodes import PriorityClass
@@ -19,7 +19,6 @@ from pumice.api.pods import Pod, PodSpec
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.subscribers import Subscriber
-from pumice.controller.commands import targets
 from pumice.controller.worker.controller import Source, object_key
 from pumice.controller.worker.memory import ObjectKey
 from pumice.controller.worker.process import Watches

@@ -19,19 +19,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pumice.api.commands import Command
+from pumice.api.commands import Command, oldest
 from pumice.api.kinds import COMMAND, Kind
 from pumice.api.meta import Raw
-from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
-from pumice.cluster.clock import Clock
+from pumice.cluster.clock import Backoff, Clock
 from pumice.cluster.errors import ApiError, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.lifecycle import SentRequests
 from pumice.cluster.subscribers import Subscriber
 from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
-from pumice.controller.commands import oldest
 from pumice.controller.jobs.situation import PlanFailure
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 from pumice.controller.worker.execution import OUTAGE_SECONDS, Executor

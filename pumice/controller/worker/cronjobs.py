@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 from pumice.api.kinds import CRON_JOB, JOB
 from pumice.api.meta import Raw
-from pumice.api.time_zones import time_zone
+from pumice.api.schedules import time_zone
 from pumice.cluster.cache import WatchCache
 from pumice.controller.cronjobs import plan_cron_job
 from pumice.controller.cronjobs.runs import instant_of, phase
-from pumice.controller.owners import controller_key, controller_raw
+from pumice.controller.objects import controller_key, controller_raw
 from pumice.controller.plan import Plan
 from pumice.controller.worker.controller import NamespacedController, PlannedObject, Source
 from pumice.controller.worker.memory import ObjectKey, PlanOutcome

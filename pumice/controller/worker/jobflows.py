@@ -4,15 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from pumice.api import keys
-from pumice.api.commands import Command
+from pumice.api.commands import Command, targets
 from pumice.api.jobflows import JOBS, failure_options, job_name
 from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.cache import WatchCache
-from pumice.controller.commands import targets
 from pumice.controller.jobflows import plan_job_flow, plan_job_template, termination_name
 from pumice.controller.jobs.phases import TERMINATE_JOB, phase_of
-from pumice.controller.owners import controller_key, controller_raw
+from pumice.controller.objects import controller_key, controller_raw
 from pumice.controller.plan import Plan
 from pumice.controller.worker.controller import NamespacedController, PlannedObject, Source
 from pumice.controller.worker.memory import ObjectKey, PlanOutcome

@@ -31,7 +31,7 @@ from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Limits, Observed, PlanFailure, secret_names
 from pumice.controller.jobs.status import COUNT_SECONDS, counts_only, without_status
 from pumice.controller.jobs.sync import CONFLICT_SECONDS
-from pumice.controller.owners import controller_raw, controls_raw
+from pumice.controller.objects import controller_raw, controls_raw
 from pumice.controller.plan import Plan, RequeueAfter
 from pumice.controller.podgroups import queue_of
 from pumice.controller.worker.caches import BY_JOB, JobCaches, job_of_pod

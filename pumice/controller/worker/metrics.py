@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
@@ -9,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from pumice.api.keys import DEFAULT_QUEUE
 from pumice.api.meta import Raw
+from pumice.cluster.events import DROPPED
 from pumice.controller.jobs.phases import COMPLETED, FAILED
 from pumice.controller.queues import COUNTS, GroupCounts
 
@@ -80,68 +82,37 @@ class ControllerMetrics:
     def __init__(self) -> None:
         """Register the metrics."""
         self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        histogram = partial(Histogram, registry=self.registry)
         name = "pumice_controller_"
-        self.passes = Counter(
-            f"{name}passes", "Passes over Jobs.", ["result"], registry=self.registry
-        )
-        self.pass_seconds = Histogram(
-            f"{name}pass_seconds",
-            "Duration of a pass over a Job, with its writes.",
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self.writes = Counter(
-            f"{name}writes",
-            "Writes to the API server.",
-            ["verb", "kind", "result"],
-            registry=self.registry,
-        )
-        self.phases = Counter(
-            f"{name}job_phases", "Phases that Jobs entered.", ["phase"], registry=self.registry
-        )
+        self.passes = counter(f"{name}passes", "Passes over Jobs.", ["result"])
+        text = "Duration of a pass over a Job, with its writes."
+        self.pass_seconds = histogram(f"{name}pass_seconds", text, buckets=_SECONDS)
+        labels = ["verb", "kind", "result"]
+        self.writes = counter(f"{name}writes", "Writes to the API server.", labels)
+        self.phases = counter(f"{name}job_phases", "Phases that Jobs entered.", ["phase"])
         self._ended: dict[str, set[tuple[Gauge, tuple[str, str]]]] = {}
-        by_job = ["job_name", "queue_name"]
-        self.completed = Gauge(
-            "volcano_job_completed_phase_count",
-            "Times that a Job was completed.",
-            by_job,
-            registry=self.registry,
+        labels = ["job_name", "queue_name"]
+        self.completed = gauge(
+            "volcano_job_completed_phase_count", "Times that a Job was completed.", labels
         )
-        self.failed = Gauge(
-            "volcano_job_failed_phase_count",
-            "Times that a Job failed.",
-            by_job,
-            registry=self.registry,
+        self.failed = gauge("volcano_job_failed_phase_count", "Times that a Job failed.", labels)
+        labels = ["jobflow_namespace"]
+        self.job_flows_succeeded = gauge(
+            "volcano_jobflow_succeed_phase_count", "Times that a JobFlow succeeded.", labels
         )
-        self.job_flows_succeeded = Gauge(
-            "volcano_jobflow_succeed_phase_count",
-            "Times that a JobFlow succeeded.",
-            ["jobflow_namespace"],
-            registry=self.registry,
+        self.job_flows_failed = gauge(
+            "volcano_jobflow_failed_phase_count", "Times that a JobFlow failed.", labels
         )
-        self.job_flows_failed = Gauge(
-            "volcano_jobflow_failed_phase_count",
-            "Times that a JobFlow failed.",
-            ["jobflow_namespace"],
-            registry=self.registry,
-        )
-        self.first_pods = Histogram(
+        self.first_pods = histogram(
             "volcano_controller_job_to_pod_creation_latency_milliseconds",
             "Time from the creation of a Job to that of its first pods.",
             buckets=_MILLISECONDS,
-            registry=self.registry,
         )
-        self.jobs = Gauge(f"{name}jobs", "Jobs known.", registry=self.registry)
-        self.leading = Gauge(
-            f"{name}leading", "1 while this process works.", registry=self.registry
-        )
-        self.events_dropped = Counter(
-            f"{name}events_dropped",
-            "Events that were not written: `object`, too many about one object; `namespace`, too many waited in one "
-            "namespace; `refused`, the API server did not take them.",
-            ["reason"],
-            registry=self.registry,
-        )
+        self.jobs = gauge(f"{name}jobs", "Jobs known.")
+        self.leading = gauge(f"{name}leading", "1 while this process works.")
+        self.events_dropped = counter(f"{name}events_dropped", DROPPED, ["reason"])
         self.queues = QueueGroupsCollector()
         self.registry.register(self.queues)
 

@@ -16,6 +16,7 @@ from pumice.cluster.cache import WatchCache
 from pumice.cluster.errors import ApiError, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_part
+from pumice.controller.objects import refers_to
 from pumice.controller.other_owners import (
     OWNER_KINDS,
     ObservedGroup,
@@ -26,7 +27,6 @@ from pumice.controller.other_owners import (
     plan_group,
 )
 from pumice.controller.other_owners.owners import GROUP_PREFIX
-from pumice.controller.owners import refers_to
 from pumice.controller.plan import Plan, RecordEvent, RequeueAfter
 from pumice.controller.worker.controller import Controller, PlannedObject, Source
 from pumice.controller.worker.owner_lookup import FoundOwner, OwnerLookup

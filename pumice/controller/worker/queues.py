@@ -7,14 +7,13 @@ together with later changes. So the number of passes and writes does not grow wi
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 
-from pumice.api.commands import Command
+from pumice.api.commands import Command, targets
 from pumice.api.kinds import COMMAND, POD_GROUP, QUEUE
 from pumice.api.meta import Raw
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import no_namespace
-from pumice.controller.commands import targets
 from pumice.controller.jobs.status import COUNT_SECONDS
 from pumice.controller.plan import Plan
 from pumice.controller.queues import (

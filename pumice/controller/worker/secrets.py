@@ -16,7 +16,7 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.errors import Forbidden, NotFound
-from pumice.controller.owners import controls_raw
+from pumice.controller.objects import controls_raw
 from pumice.controller.worker.memory import OwnWrite
 from pumice.plugins import KeySecret
 

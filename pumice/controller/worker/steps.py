@@ -25,8 +25,7 @@ from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.lifecycle import SentRequests
 from pumice.controller.jobs.phases import phase_of
 from pumice.controller.jobs.situation import PlanFailure
-from pumice.controller.owners import controls_raw
-from pumice.controller.patches import changes
+from pumice.controller.objects import controls_raw
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,
@@ -37,6 +36,7 @@ from pumice.controller.plan import (
     RequireObject,
     Step,
     UpdateObject,
+    changes,
 )
 from pumice.controller.worker.memory import OwnWrite, PlanOutcome
 from pumice.controller.worker.metrics import ControllerMetrics

@@ -15,8 +15,8 @@ from pumice.api.meta import Raw
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import Slots
+from pumice.controller.objects import controller_key, refers_to
 from pumice.controller.other_owners.wiring import plan_wiring
-from pumice.controller.owners import controller_key, refers_to
 from pumice.controller.plan import CreateObject, Plan
 from pumice.controller.worker.caches import WATCHED_KINDS
 from pumice.controller.worker.controller import Controller, PlannedObject, Source

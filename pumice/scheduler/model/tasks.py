@@ -14,8 +14,8 @@ from pumice.api import keys
 from pumice.api.durations import parse_seconds
 from pumice.api.messages import listed
 from pumice.api.meta import parse_bool, parse_time
+from pumice.api.nodes import NEVER, SYSTEM_CLASSES
 from pumice.api.pods import Pod
-from pumice.api.priority_classes import NEVER, SYSTEM_CLASSES
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.results import PodVerdict
 

@@ -20,7 +20,7 @@ from pumice.api import keys
 from pumice.api.durations import parse_seconds
 from pumice.api.meta import parse_bool
 from pumice.api.remembering import remembered
-from pumice.api.time_zones import time_zone_problem
+from pumice.api.schedules import time_zone_problem
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from pumice.api.messages import counted
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, VictimCheck
 from pumice.scheduler.points import Extension, SortKey
@@ -49,9 +50,9 @@ class EvictionFailure(msgspec.Struct, frozen=True):
             return f"{self.action}: its pods never preempt others (preemptionPolicy)"
         if self.refused:
             return f"{self.action}: {self.refused}"
-        pods = f"{self.candidates} running pod{'' if self.candidates == 1 else 's'}"
+        pods = counted(self.candidates, "running pod")
         if self.gangs:
-            pods += f" of {self.gangs} gang{'' if self.gangs == 1 else 's'}"
+            pods += f" of {counted(self.gangs, 'gang')}"
         which = f"{self.allowed} of {pods} may go, which is not enough"
         if not self.allowed:
             which = "the only running pod may not go"

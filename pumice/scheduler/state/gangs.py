@@ -4,9 +4,8 @@ from collections.abc import Iterable
 
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import PriorityClass
+from pumice.api.nodes import NEVER, PriorityClass
 from pumice.api.podgroups import PodGroup, PodGroupStatus
-from pumice.api.priority_classes import NEVER
 from pumice.api.queues import Queue, users_of
 from pumice.scheduler.budget import TOO_SLOW
 from pumice.scheduler.model.axis import Axis

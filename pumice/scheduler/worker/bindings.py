@@ -16,7 +16,7 @@ from pumice.api import keys
 from pumice.api.kinds import POD
 from pumice.api.nodes import Node
 from pumice.api.pods import Pod
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 from pumice.scheduler.worker.gates import open_gate

@@ -19,7 +19,7 @@ from typing import Any
 from pumice.api.kinds import POD_GROUP
 from pumice.api.meta import ObjectMeta
 from pumice.api.volumes import PersistentVolume
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.errors import ApiError, Conflict
 from pumice.cluster.events import Reference
 from pumice.cluster.subscribers import Subscriber

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from pumice.api.kinds import POD
 from pumice.api.meta import ObjectMeta
 from pumice.api.pods import Pod
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.errors import ApiError, Conflict, NotFound
 from pumice.cluster.events import Reference
 from pumice.scheduler import Event

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from pumice.api.kinds import POD
 from pumice.api.meta import ObjectMeta
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.cluster.set_aside import RetryTimers
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Generic, TypeVar
 
 from pumice.api.pods import Pod
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.context import TermContext

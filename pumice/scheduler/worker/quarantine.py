@@ -8,7 +8,7 @@ exception that concerns no single gang delays the next cycle instead, and makes 
 import logging
 
 from pumice.api.kinds import POD_GROUP
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue

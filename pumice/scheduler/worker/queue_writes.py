@@ -13,9 +13,8 @@ from pumice.api.kinds import QUEUE
 from pumice.api.meta import Raw
 from pumice.api.quantities import QuantityError, format_milli, parse_milli
 from pumice.api.queues import Queue
-from pumice.cluster.backoff import Backoff
 from pumice.cluster.client import Client
-from pumice.cluster.clock import Clock
+from pumice.cluster.clock import Backoff, Clock
 from pumice.cluster.errors import AlreadyExists, ApiError, NotFound
 from pumice.cluster.turns import no_namespace
 from pumice.scheduler.model.axis import Ints

@@ -16,7 +16,7 @@ from pumice.api.kinds import POD, POD_GROUP
 from pumice.api.meta import Raw, format_time
 from pumice.api.podgroups import PodGroupStatus
 from pumice.api.pods import PodCondition
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.errors import ApiError, Conflict, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import QueueFaults

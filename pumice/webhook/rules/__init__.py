@@ -8,6 +8,5 @@ by its code, search for the code. Rules and functions that other files use have 
 `__all__`, would say the same again.
 
 `case` is what a rule gets and where it reports, `rule` describes a rule and the settings that rules read, `updates`
-compares an object with the stored one, `unreadable` checks an object without its fields of wrong types, `catalogue` lists
-all rules.
+compares an object with the stored one, `catalogue` lists all rules.
 """

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from pumice.api import keys
 from pumice.api.jobs import Job, NetworkTopology
 from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS, QUEUE
+from pumice.api.messages import counted
 from pumice.api.queues import Queue, users_of
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.excess import counted, listed
+from pumice.webhook.rules.queues.tree import listed
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
 
@@ -27,49 +28,56 @@ class References(NamedTuple):
     mode: Rule
 
 
-def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
-    """The rules about references of a kind."""
+def _about_queues(prefix: str, noun: str, tree: Callable[..., Rule]) -> dict[str, Rule]:
+    """The rules about the queue of a kind."""
     named = f"the queue of a {noun}"
-    return References(
-        missing=Rule(
+    return {
+        "missing": Rule(
             f"{prefix}-QUEUE-MISSING",
             f"{named} exists",
             "Pods of a queue that does not exist would wait forever.",
             "queue: reserch",
             reason="FieldValueNotFound",
         ),
-        unknown=warned(
+        "unknown": warned(
             f"{prefix}-QUEUE-UNKNOWN",
             f"{named} is in the given files or the cluster",
             "Without a cluster, or its state in files, it is unknown whether the queue exists.",
             "queue: research",
             reason="FieldValueNotFound",
         ),
-        not_open=Rule(
+        "not_open": Rule(
             f"{prefix}-QUEUE-NOT-OPEN",
             f"{named} is open",
             "A closed queue accepts no new Jobs and PodGroups.",
             "queue: closed-for-maintenance",
         ),
-        namespace=Rule(
+        "namespace": Rule(
             f"{prefix}-QUEUE-NAMESPACE",
             f"{named} is for its namespace",
             f"Annotation `{keys.NAMESPACES}` of a Queue says which namespaces may use it.",
             f"queue: only-for-team-a (a Queue with the annotation {keys.NAMESPACES} team-a, named by another namespace)",
             reason="FieldValueForbidden",
         ),
-        root=tree(
+        "root": tree(
             f"{prefix}-QUEUE-ROOT",
             f"{named} is not root",
             "The queue root holds the other queues; pods run in leaf queues only.",
             "queue: root",
         ),
-        not_leaf=tree(
+        "not_leaf": tree(
             f"{prefix}-QUEUE-NOT-LEAF",
             f"{named} has no queues below it",
             "Its share is divided among its children; pods run in leaf queues only.",
             "queue: department (with queues team-a and team-b below it)",
         ),
+    }
+
+
+def _of_kind(prefix: str, noun: str, tree: Callable[..., Rule]) -> References:
+    """The rules about references of a kind."""
+    return References(
+        **_about_queues(prefix, noun, tree),
         priority=warned(
             f"{prefix}-PRIORITY",
             f"the priority class of a {noun} exists",

@@ -18,8 +18,8 @@ import structlog
 from aiohttp import web
 
 from pumice.cluster.clock import Clock, SystemClock
+from pumice.serving.connections import HttpLimits, affordable
 from pumice.serving.http_server import Handler, HttpError, HttpServer
-from pumice.serving.limits import HttpLimits, affordable
 from pumice.serving.probes import Probes
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, endpoint_of

@@ -3,7 +3,7 @@
 import ipaddress
 from dataclasses import dataclass
 
-from pumice.serving.limits import CONNECTIONS
+from pumice.serving.connections import CONNECTIONS
 
 __all__ = ["BODY_LIMIT", "InsecureAddressError", "ServerSettings"]
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from aiohttp import web
 from pumice.api import keys
 from pumice.api.kinds import JOB, POD
 from pumice.cluster.client import Client
-from tests.integration.cli.servers import Server
+from tests.integration.cli.servers import InThread, Server, serving
 from tests.kit.builders import job, pod, task
 
 __all__ = ["RUNS", "Answer", "Kubelets", "ended", "fill", "line", "made", "restarted", "set_status"]
@@ -53,7 +52,7 @@ class Answer:
         return response
 
 
-class Kubelets:
+class Kubelets(InThread):
     """A proxy before the embedded server that answers requests for logs itself.
 
     Attributes:
@@ -76,31 +75,11 @@ class Kubelets:
         self.forbidden: tuple[str, ...] = ()
         self.following: dict[tuple[str, str], list[bytes]] = {}
         self.server = server
-        self._loop = asyncio.new_event_loop()
-        self._ready, self._end = threading.Event(), asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
+        super().__init__()
 
-    def __enter__(self) -> "Kubelets":
-        self._thread.start()
-        assert self._ready.wait(30)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
-        self._loop.close()
-
-    async def _run(self) -> None:
-        async with contextlib.AsyncExitStack() as stack:
-            url = self.server.url
-            self._session = await stack.enter_async_context(aiohttp.ClientSession(url))
-            runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True))
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            self._ready.set()
-            await self._end.wait()
+    async def _begin(self, stack: contextlib.AsyncExitStack) -> None:
+        self._session = await stack.enter_async_context(aiohttp.ClientSession(self.server.url))
+        self.url = await serving(stack, web.Server(self._answer, handler_cancellation=True))
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path.endswith(self.forbidden or ("no such path",)):

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import io
 import threading
+from abc import ABC, abstractmethod
+from typing import Self
 
 import aiohttp
 from aiohttp import web
@@ -19,7 +21,7 @@ from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker
 from tests.unit.cli.conftest import Ran
 
-__all__ = ["Server", "ran"]
+__all__ = ["InThread", "Server", "ran", "serving"]
 
 
 def ran(*arguments: str) -> Ran:
@@ -30,7 +32,45 @@ def ran(*arguments: str) -> Ran:
     return Ran(code, out.getvalue(), err.getvalue())
 
 
-class Server:
+class InThread(ABC):
+    """A server that answers from a thread of its own inside the block."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._ready, self._end = threading.Event(), asyncio.Event()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._ready.wait(30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+        self._loop.close()
+
+    async def _run(self) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            await self._begin(stack)
+            self._ready.set()
+            await self._end.wait()
+
+    @abstractmethod
+    async def _begin(self, stack: contextlib.AsyncExitStack) -> None:
+        """Start what the stack ends."""
+
+
+async def serving(stack: contextlib.AsyncExitStack, server: web.Server) -> str:
+    """Serve until the stack ends, and return the address."""
+    runner = web.ServerRunner(server)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+
+class Server(InThread):
     """An embedded cluster, and a proxy that counts requests and lets only namespace `default` through.
 
     Attributes:
@@ -53,37 +93,18 @@ class Server:
         self.limits = True
         self.paths: list[str] = []
         self._nodes, self._components = nodes, components
-        self._loop = asyncio.new_event_loop()
-        self._ready, self._end = threading.Event(), asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
+        super().__init__()
 
-    def __enter__(self) -> "Server":
-        self._thread.start()
-        assert self._ready.wait(30)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
-        self._loop.close()
-
-    async def _run(self) -> None:
+    async def _begin(self, stack: contextlib.AsyncExitStack) -> None:
         timings = NodeTimings(start=0.0, stop=0.0)
-        async with contextlib.AsyncExitStack() as stack:
-            cluster = await stack.enter_async_context(EmbeddedCluster(all_crds(), timings=timings))
-            for number, cpu in enumerate(self._nodes, 1):
-                cluster.add_node(f"node{number}", cpu=cpu)
-            self.url = cluster.url
-            self._session = await stack.enter_async_context(aiohttp.ClientSession(cluster.url))
-            if self._components:
-                await self._start(stack)
-            runner = web.ServerRunner(web.Server(self._forward))
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self.limited = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            self._ready.set()
-            await self._end.wait()
+        cluster = await stack.enter_async_context(EmbeddedCluster(all_crds(), timings=timings))
+        for number, cpu in enumerate(self._nodes, 1):
+            cluster.add_node(f"node{number}", cpu=cpu)
+        self.url = cluster.url
+        self._session = await stack.enter_async_context(aiohttp.ClientSession(cluster.url))
+        if self._components:
+            await self._start(stack)
+        self.limited = await serving(stack, web.Server(self._forward))
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> None:
         client = await stack.enter_async_context(Client.connect(server=self.url))

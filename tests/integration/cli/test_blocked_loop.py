@@ -16,8 +16,8 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from pumice.api.kinds import CONFIG_MAP, LEASE
-from pumice.cli.processes import health
-from pumice.cli.processes.health import HealthServer
+from pumice.cli.processes import components
+from pumice.cli.processes.components import HealthServer
 from pumice.cluster.client import Client
 from pumice.cluster.elected import ElectedWorker, ElectionSettings, Heartbeat
 from pumice.cluster.errors import Unavailable
@@ -267,7 +267,7 @@ async def asked(client: aiohttp.ClientSession, path: str) -> tuple[int, str]:
 async def test_probes_of_a_blocked_process_are_answered_while_it_is_blocked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(health, "_COLLECT_SECONDS", 0.2)
+    monkeypatch.setattr(components, "_COLLECT_SECONDS", 0.2)
     ends = threading.Event()
     async with probed(60.0, ends) as client:
         assert await asked(client, "/healthz") == (200, "ok\n")

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pumice.cli.processes.health import HealthServer
-from pumice.serving.limits import HttpLimits
+from pumice.cli.processes.components import HealthServer
+from pumice.serving.connections import HttpLimits
 from tests.integration.webhook.raw_http import connected, talk
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"

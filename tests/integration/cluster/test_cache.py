@@ -10,9 +10,9 @@ import pytest
 from pumice.api.kinds import CONFIG_MAP, EVENT, LEASE, NODE, POD
 from pumice.api.nodes import Node
 from pumice.api.pods import Pod
-from pumice.cluster.backoff import Backoff
 from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client, Object
+from pumice.cluster.clock import Backoff
 from pumice.cluster.events import EventRecorder, Reference
 from pumice.cluster.leader import LeaderElection, LeaseTimes
 from pumice.embedded import EmbeddedCluster

@@ -16,8 +16,8 @@ from pumice.cluster.client import Client
 from pumice.cluster.connection import Connection, StaticCredentials
 from pumice.cluster.event_loop import EventLoop
 from pumice.cluster.transport import Sockets
+from pumice.serving.connections import HttpLimits
 from pumice.serving.http_server import HttpServer
-from pumice.serving.limits import HttpLimits
 from tests.integration.webhook.serving import Pair
 
 EVENT = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}\n'

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import POD
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.errors import ApiError, Conflict, NotFound, TooManyRequests
 from pumice.cluster.leader import LeaderElection
 from pumice.scheduler import CycleResult, run_cycle

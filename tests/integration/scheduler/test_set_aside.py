@@ -17,9 +17,9 @@ from pumice.scheduler.worker.claim_writes import BindingError
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.gates import GateOpener
 from pumice.scheduler.worker.loop import _Term
+from pumice.scheduler.worker.metrics import VolcanoMetrics
 from pumice.scheduler.worker.queue_writes import QueueStatuses
 from pumice.scheduler.worker.statuses import PodConditions, PodGroupStatuses
-from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.breakage import is_about_bad, pauses_grow
 from tests.kit.builders import queue

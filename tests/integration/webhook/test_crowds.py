@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pumice.serving.limits import CONNECTIONS
+from pumice.serving.connections import CONNECTIONS
 from pumice.webhook.server import FileCertificates, WebhookWorker
 from pumice.webhook.server.reviews import Reviews
 from tests.integration.webhook.raw_http import Reply, connected, post, talk

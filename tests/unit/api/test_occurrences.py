@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.occurrences import LAST, Occurrences
-from pumice.api.schedules import Calendar, parse_schedule
-from pumice.api.time_zones import time_zone
+from pumice.api.schedules import Calendar, parse_schedule, time_zone
 
 ZONES = [
     "America/New_York",

@@ -5,9 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.api.nodes import PriorityClass
+from pumice.api.nodes import PriorityClass, with_priorities
 from pumice.api.pods import Pod
-from pumice.api.priority_classes import with_priorities
 from tests.kit.builders import pod
 
 HIGH = {"metadata": {"name": "high"}, "value": 10, "preemptionPolicy": "PreemptLowerPriority"}

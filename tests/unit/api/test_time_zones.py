@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.api.time_zones import time_zone_problem, time_zones
+from pumice.api.schedules import time_zone_problem, time_zones
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_the_machine_has_no_say() -> None:
     """The same names where the machine has no database of its own."""
     script = (
         "import zoneinfo; zoneinfo.reset_tzpath([]);"
-        "from pumice.api.time_zones import time_zones, time_zone_problem;"
+        "from pumice.api.schedules import time_zones, time_zone_problem;"
         "assert time_zone_problem('Europe/Oslo') is None;"
         "print(len(time_zones()))"
     )

@@ -10,7 +10,7 @@ import yaml
 from pumice.api.kinds import CRON_JOB
 from pumice.api.meta import ObjectMeta, format_time, parse_time
 from pumice.cli.workflows import standing
-from pumice.controller.owners import controller_reference
+from pumice.controller.objects import controller_reference
 from tests.unit.cli.conftest import Pumice
 
 Raw = dict[str, Any]

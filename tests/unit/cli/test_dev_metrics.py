@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from pumice.cli.development.dev_metrics import together
+from pumice.cli.development.dev_cluster import together
 
 
 def test_metrics_of_one_name_are_told_apart_by_their_component() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pumice.api.jobs import Job
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cli.live.job_sentence import current_condition, sentence
+from pumice.cli.live.explanation_text import current_condition, sentence
 from tests.kit.builders import job, pod, pod_group, task
 
 

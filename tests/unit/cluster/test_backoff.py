@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 
 
 def test_delays_double_up_to_the_cap() -> None:

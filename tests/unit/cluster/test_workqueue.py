@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import uvloop
 
-from pumice.cluster.backoff import Backoff
+from pumice.cluster.clock import Backoff
 from pumice.cluster.turns import ACTIVE_SECONDS, first_segment, no_namespace
 from pumice.cluster.workqueue import WorkQueue
 from tests.kit.waiting import until

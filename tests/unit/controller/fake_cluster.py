@@ -17,7 +17,7 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Observed, PlanFailure
-from pumice.controller.owners import controls_raw
+from pumice.controller.objects import controls_raw
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,

@@ -27,7 +27,7 @@ from pumice.controller.jobs import job_pods, podsets
 from pumice.controller.jobs.phases import FINISHED
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.subject import read
-from pumice.controller.owners import controls
+from pumice.controller.objects import controls
 from pumice.controller.plan import CreateObject, PatchStatus, Plan
 from tests.kit.builders import job, task
 from tests.unit.controller.fake_cluster import FakeCluster

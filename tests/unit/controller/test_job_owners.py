@@ -6,7 +6,7 @@ import pytest
 
 from pumice.api.kinds import CRON_JOB, JOB_FLOW, Kind
 from pumice.api.meta import ObjectMeta
-from pumice.controller.owners import controller_reference
+from pumice.controller.objects import controller_reference
 from pumice.controller.worker.jobs import JobOwners
 from pumice.controller.worker.process import Watches
 from tests.kit.waiting import NO_CLIENT

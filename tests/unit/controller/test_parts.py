@@ -5,20 +5,25 @@ from typing import Any
 import msgspec
 import pytest
 
-from pumice.api.commands import Command
+from pumice.api.commands import Command, targets
 from pumice.api.jobs import Job
 from pumice.api.kinds import CONFIG_MAP
 from pumice.api.meta import ObjectMeta
 from pumice.controller import objects
-from pumice.controller.commands import targets
 from pumice.controller.jobs.due import next_order
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.restart_targets import RESUME, WHOLE, Restart, parse
 from pumice.controller.jobs.subject import UnusableError, min_available, read
 from pumice.controller.jobs.volumes import wanted_claims
 from pumice.controller.objects import NameConflict, UnknownKindError, owned, settle
-from pumice.controller.patches import contains, difference
-from pumice.controller.plan import CreateObject, DeleteObject, Plan, RequeueAfter
+from pumice.controller.plan import (
+    CreateObject,
+    DeleteObject,
+    Plan,
+    RequeueAfter,
+    contains,
+    difference,
+)
 from tests.kit.builders import job, task
 
 Raw = dict[str, Any]

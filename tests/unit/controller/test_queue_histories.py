@@ -21,8 +21,14 @@ from pumice.api import keys
 from pumice.api.commands import Command
 from pumice.api.podgroups import PHASES
 from pumice.api.queues import STATES, Queue
-from pumice.controller.patches import changes
-from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RequeueAfter, UpdateObject
+from pumice.controller.plan import (
+    DeleteObject,
+    PatchStatus,
+    Plan,
+    RequeueAfter,
+    UpdateObject,
+    changes,
+)
 from pumice.controller.queues import GroupCounts, ObservedQueue, climb, own_status, plan_queue
 from tests.kit.builders import pod_group, queue
 from tests.kit.examples import examples

@@ -15,7 +15,7 @@ from pumice.api import keys
 from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM, POD, POD_GROUP, Kind
 from pumice.api.meta import format_time
 from pumice.controller.jobs.subject import read
-from pumice.controller.owners import controller_reference
+from pumice.controller.objects import controller_reference
 from tests.kit.builders import job, task
 from tests.kit.tables import table
 from tests.unit.controller.fake_cluster import START, FakeCluster

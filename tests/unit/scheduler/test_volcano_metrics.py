@@ -15,7 +15,7 @@ from pumice.scheduler.model.axis import CPU
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
-from pumice.scheduler.worker.volcano_metrics import VolcanoMetrics
+from pumice.scheduler.worker.metrics import VolcanoMetrics
 from tests.unit.scheduler.scenarios import NOW, WITHOUT_SHARES, Scenario, config_text, with_plugins
 
 CLUSTER: dict[str, Any] = {

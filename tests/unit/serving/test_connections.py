@@ -5,8 +5,7 @@ import socket
 import struct
 from typing import cast
 
-from pumice.serving.connections import Connections, HttpConnection
-from pumice.serving.limits import HttpLimits
+from pumice.serving.connections import Connections, HttpConnection, HttpLimits
 
 _RESET = struct.pack("ii", 1, 0)
 """The value of SO_LINGER with which `close` resets a connection."""

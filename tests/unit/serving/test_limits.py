@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from pumice.serving.limits import CrowdLog, affordable
+from pumice.serving.connections import CrowdLog, affordable
 
 
 def test_closed_connections_are_counted() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.templates.pod import pod_template
-from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit import tables

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pumice.api.pods import pod_types
 from pumice.webhook.rules.templates import types
-from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.templates.table import Site
 from tests.unit.webhook.shapes import SCALARS
 from tests.unit.webhook.template_rows import judged
 from tests.unit.webhook.template_shapes import GROUPS, templates

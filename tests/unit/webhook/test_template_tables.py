@@ -7,8 +7,7 @@ import pytest
 from pumice.plugins import builtin
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.templates.shapes import FieldRule
-from pumice.webhook.rules.templates.site import Site
-from pumice.webhook.rules.templates.table import Row, below, compiled, compiled_by_field
+from pumice.webhook.rules.templates.table import Row, Site, below, compiled, compiled_by_field
 from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.webhook.rules.templates import types
 from pumice.webhook.rules.templates.pod import pod_template
-from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.templates.table import Site
 from tests.unit.webhook.template_rows import BASE, judged, relative
 
 Raw = dict[str, Any]

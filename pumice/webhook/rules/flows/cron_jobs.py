@@ -7,8 +7,7 @@ from pumice.api.jobs import Job
 from pumice.api.json_words import quoted
 from pumice.api.meta import ObjectMeta, parse_bool
 from pumice.api.names import qualified_name_problem
-from pumice.api.schedules import Interval, ScheduleError, parse_schedule
-from pumice.api.time_zones import time_zone_problem
+from pumice.api.schedules import Interval, ScheduleError, parse_schedule, time_zone_problem
 from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.flows.job_templates import TemplatePlace, judge_job
 from pumice.webhook.rules.jobs.names import expected_name

@@ -20,7 +20,7 @@ from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import pod
 from pumice.webhook.rules.templates.containers import TPL_CONTAINERS
 from pumice.webhook.rules.templates.pod import pod_template
-from pumice.webhook.rules.templates.site import Site
+from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.rules.updates import judge_update, leaves_spec
 from pumice.webhook.rules.wired_pods import volcano_template
 

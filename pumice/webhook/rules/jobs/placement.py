@@ -14,7 +14,7 @@ from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
 from pumice.webhook.rules.rule import Rule, stricter, warned
-from pumice.webhook.rules.templates.site import entries
+from pumice.webhook.rules.templates.table import entries
 
 JOB_NUMA_CPU = Rule(
     "JOB-NUMA-CPU",

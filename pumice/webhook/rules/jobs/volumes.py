@@ -8,7 +8,7 @@ from pumice.plugins.svc import MOUNT_PATH
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.volume_claims import volume_claim
 from pumice.webhook.rules.rule import Rule, warned
-from pumice.webhook.rules.templates.site import entries
+from pumice.webhook.rules.templates.table import entries
 
 VOL_PATH = Rule(
     "VOL-PATH",

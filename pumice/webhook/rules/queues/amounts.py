@@ -1,16 +1,16 @@
-"""Quantities of a queue: they are valid and consistent.
+"""Quantities of a queue: they are valid and consistent; and by how much a queue exceeds a limit.
 
 For every resource guarantee ≤ deserved ≤ capability. Resources that `capability` does not name are not limited. Queue
 `root` is the whole cluster, so users may not change its quantities.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import shown
-from pumice.webhook.rules.queues.excess import Excess
 from pumice.webhook.rules.resource_names import is_integer, misspelt
 from pumice.webhook.rules.rule import Rule, warned
 
@@ -66,6 +66,28 @@ Q_CAP_ZERO = warned(
     "In the tree of queues 0 means none; Volcano's scheduler takes 0 cpu or memory for unlimited.",
     "capability: {nvidia.com/gpu: 0}",
 )
+
+
+class Excess(NamedTuple):
+    """A limit that is exceeded.
+
+    Attributes:
+        limit: Identifies the limit; it does not depend on the quantities.
+        amount: By how much the limit is exceeded, in milli-units or levels.
+        rule: The rule that it breaks.
+        path: Path of the field.
+        message: What was found, and what was expected.
+    """
+
+    limit: tuple[str, ...]
+    amount: int
+    rule: Rule
+    path: str
+    message: str
+
+
+Find = Callable[[Case, Queue, Queue | None], Iterator[Excess]]
+"""Finds excesses in the tree with the given queue. Excesses that cannot be larger than in the tree with the stored queue may be left out."""
 
 
 Amounts = Mapping[str, str | int]

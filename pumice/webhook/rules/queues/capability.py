@@ -11,9 +11,8 @@ from pumice.api import keys
 from pumice.api.quantities import format_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.amounts import readable
-from pumice.webhook.rules.queues.excess import Excess, listed
-from pumice.webhook.rules.queues.tree import Tree
+from pumice.webhook.rules.queues.amounts import Excess, readable
+from pumice.webhook.rules.queues.tree import Tree, listed
 from pumice.webhook.rules.rule import Rule, stricter
 
 Q_ROOT_LIMIT = stricter(

@@ -1,4 +1,9 @@
-"""Checks of Queues."""
+"""Checks of Queues.
+
+It must be possible to bring a queue back within its limits in steps, also if other queues exceed theirs. So an update
+is refused only if it causes an excess or increases it; a smaller excess is admitted. The identity of the limit is
+compared, too, and not only rule and path: a queue that moves may exceed a limit of its old and of its new parent.
+"""
 
 from functools import partial
 
@@ -15,7 +20,7 @@ from pumice.webhook.rules.queues import (
     sums,
     tree,
 )
-from pumice.webhook.rules.queues.excess import Find, judge
+from pumice.webhook.rules.queues.amounts import Find
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.rules.updates import judge_update
 
@@ -54,7 +59,19 @@ def validate(case: Case, queue: Queue, old: Queue | None) -> None:
         judge_update(case, CHECKS, queue, old)
         if is_frozen or queue.spec == old.spec:
             return
-    run(case, ((rule, partial(judge, find=find, old=old)) for rule, find in LIMITS), queue)
+    run(case, ((rule, partial(_judge_limit, find=find, old=old)) for rule, find in LIMITS), queue)
+
+
+def _judge_limit(case: Case, queue: Queue, find: Find, old: Queue | None) -> None:
+    """Report limits that are exceeded, unless they were exceeded by as much before."""
+    found = list(find(case, queue, old))
+    if not found:
+        return
+    before = find(case, old, None) if old is not None else ()
+    standing = {each.limit: each.amount for each in before}
+    for each in found:
+        if each.limit not in standing or each.amount > standing[each.limit]:
+            case.report(each.rule, each.path, each.message)
 
 
 def _judged(queue: Queue) -> tuple[object, ...]:

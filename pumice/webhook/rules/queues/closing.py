@@ -6,10 +6,10 @@ it, and it is neither `root` nor `default`.
 
 from pumice.api import keys
 from pumice.api.fields import FieldError
+from pumice.api.messages import counted
 from pumice.api.queues import STATES, Queue, QueueStatus
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.excess import counted, listed
-from pumice.webhook.rules.queues.tree import Tree, allocated_pods
+from pumice.webhook.rules.queues.tree import Tree, allocated_pods, listed
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
 Q_STATE = Rule(

@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from pumice.api import keys
+from pumice.api.messages import counted
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.excess import counted
 from pumice.webhook.rules.rule import Rule, stricter
 from pumice.webhook.view import AdmissionView
 

@@ -14,10 +14,9 @@ from pumice.api import keys
 from pumice.api.quantities import format_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.amounts import AMOUNTS, Amounts, milli, readable
+from pumice.webhook.rules.queues.amounts import AMOUNTS, Amounts, Excess, milli, readable
 from pumice.webhook.rules.queues.capability import ruled
-from pumice.webhook.rules.queues.excess import LISTED, Excess, listed
-from pumice.webhook.rules.queues.tree import Tree
+from pumice.webhook.rules.queues.tree import LISTED, Tree, listed
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.view import AdmissionView
 

@@ -1,14 +1,14 @@
 """The position of a queue in the tree: it has a path to `root`, without a cycle and within the depth limit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from pumice.api import keys
 from pumice.api.kinds import QUEUE
+from pumice.api.messages import counted
 from pumice.api.quantities import MILLI
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.amounts import milli
-from pumice.webhook.rules.queues.excess import Excess, chained, counted
+from pumice.webhook.rules.queues.amounts import Excess, milli
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.view import AdmissionView
 
@@ -78,6 +78,23 @@ Q_PARENT_CLOSED = warned(
 )
 
 _PATH = "spec.parent"
+
+LISTED = 10
+"""Items that a message lists at most."""
+
+
+def listed(items: Iterable[str]) -> str:
+    """Items separated by commas, at most ten of them."""
+    shown = list(items)
+    return ", ".join(shown[:LISTED]) + (", …" if len(shown) > LISTED else "")
+
+
+def chained(names: Sequence[str], arrow: str) -> str:
+    """Names joined by an arrow; if there are more than ten, those in the middle are left out."""
+    if len(names) <= LISTED:
+        return arrow.join(names)
+    half = LISTED // 2
+    return arrow.join([*names[:half], "…", *names[-half:]])
 
 
 class Tree:

@@ -14,8 +14,7 @@ from pumice.webhook.rules.templates import (
 )
 from pumice.webhook.rules.templates.metadata import label_problem
 from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled_by_field
+from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled_by_field
 
 TPL_CONTAINERS = FieldRule(
     "TPL-CONTAINERS",

@@ -6,10 +6,8 @@ from collections.abc import Collection
 from pumice.api import names
 from pumice.api.json_words import quoted
 from pumice.api.quantities import MILLI, is_whole_milli, parse_milli
-from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled
+from pumice.webhook.rules.templates.shapes import TPL_DOUBTFUL, FieldRule, refused
+from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
 
 TPL_ENV = refused(
     "TPL-ENV",

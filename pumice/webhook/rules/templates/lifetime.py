@@ -2,11 +2,9 @@
 
 from pumice.api.names import header_name_problem, port_name_problem
 from pumice.webhook.rules.templates import resources
-from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
 from pumice.webhook.rules.templates.network import LARGEST_PORT
-from pumice.webhook.rules.templates.shapes import refused, warned
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, below, compiled
+from pumice.webhook.rules.templates.shapes import TPL_DEPRECATED, TPL_DOUBTFUL, refused, warned
+from pumice.webhook.rules.templates.table import Raw, Row, Site, below, compiled
 
 TPL_RESTART = refused(
     "TPL-RESTART",

@@ -10,10 +10,15 @@ from pumice.api import names
 from pumice.api.json_words import quoted
 from pumice.api.remembering import remembered
 from pumice.webhook.rules.labels import MOST_ANNOTATIONS, MOST_LABELS, too_many
-from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, node_label
-from pumice.webhook.rules.templates.shapes import FieldRule, Problem, refused, stricter
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled
+from pumice.webhook.rules.templates.shapes import (
+    TPL_DOUBTFUL,
+    FieldRule,
+    Problem,
+    node_label,
+    refused,
+    stricter,
+)
+from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
 
 TPL_LABEL = refused(
     "TPL-LABEL",

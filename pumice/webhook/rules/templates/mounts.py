@@ -2,8 +2,7 @@
 
 from pumice.api.json_words import quoted
 from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.table import Raw, Row, Site, compiled
 
 TPL_MOUNT_VOLUME = refused(
     "TPL-MOUNT-VOLUME",

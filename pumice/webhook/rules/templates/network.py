@@ -5,10 +5,8 @@ from ipaddress import IPv6Address, ip_address
 
 from pumice.api import names
 from pumice.api.json_words import quoted
-from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import FieldRule, refused, stricter
-from pumice.webhook.rules.templates.site import HostPort, Raw, Site
-from pumice.webhook.rules.templates.table import Row, compiled
+from pumice.webhook.rules.templates.shapes import TPL_DOUBTFUL, FieldRule, refused, stricter
+from pumice.webhook.rules.templates.table import HostPort, Raw, Row, Site, compiled
 
 TPL_DNS_POLICY = FieldRule(
     "TPL-DNS-POLICY",

@@ -14,7 +14,6 @@ from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import (
     annotations,
     containers,
-    doubtful,
     environment,
     lifetime,
     metadata,
@@ -25,11 +24,11 @@ from pumice.webhook.rules.templates import (
     resources,
     scheduling,
     security,
+    shapes,
     types,
     volumes,
 )
-from pumice.webhook.rules.templates.site import CheckedPod, Raw, Site
-from pumice.webhook.rules.templates.table import compiled_by_field
+from pumice.webhook.rules.templates.table import CheckedPod, Raw, Site, compiled_by_field
 
 _FILES = (
     types,
@@ -46,7 +45,7 @@ _FILES = (
     network,
     lifetime,
     security,
-    doubtful,
+    shapes,
 )
 
 _NAMED = [rule for file in _FILES for rule in rules_in(file)]

@@ -6,12 +6,10 @@ sources silently, and pods lack their files.
 
 from pumice.api.json_words import either, quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
-from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL, overlaps
 from pumice.webhook.rules.templates.environment import field_ref, resource_field_ref
 from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of
-from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, below
+from pumice.webhook.rules.templates.shapes import TPL_DOUBTFUL, FieldRule, overlaps, refused
+from pumice.webhook.rules.templates.table import Raw, Row, Site, below
 
 TPL_VOLUME_FILE = refused(
     "TPL-VOLUME-FILE",

@@ -21,10 +21,8 @@ from pumice.webhook.rules.resource_names import (
     is_vendors,
     page_size,
 )
-from pumice.webhook.rules.templates.doubtful import TPL_DOUBTFUL
-from pumice.webhook.rules.templates.shapes import NOT_SET, FieldRule, refused, warned
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled
+from pumice.webhook.rules.templates.shapes import NOT_SET, TPL_DOUBTFUL, FieldRule, refused, warned
+from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
 
 TPL_RESOURCE = FieldRule(
     "TPL-RESOURCE",

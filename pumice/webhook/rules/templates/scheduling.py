@@ -8,15 +8,15 @@ import re
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.templates import metadata
-from pumice.webhook.rules.templates.doubtful import (
+from pumice.webhook.rules.templates.shapes import (
     TPL_DEPRECATED,
     TPL_DOUBTFUL,
     TPL_FEATURE,
+    FieldRule,
     node_label,
+    refused,
 )
-from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, below, compiled
+from pumice.webhook.rules.templates.table import Raw, Row, Site, below, compiled
 
 TPL_AFFINITY = refused(
     "TPL-AFFINITY",

@@ -4,10 +4,8 @@ import re
 
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_subdomain_problem
-from pumice.webhook.rules.templates.doubtful import TPL_FEATURE
-from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Row, below
+from pumice.webhook.rules.templates.shapes import TPL_FEATURE, FieldRule, refused
+from pumice.webhook.rules.templates.table import Raw, Row, Site, below
 
 TPL_SECURITY = refused(
     "TPL-SECURITY",

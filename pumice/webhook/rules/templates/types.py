@@ -25,7 +25,7 @@ from pumice.api.quantities import QuantityError, parse_milli
 from pumice.api.remembering import remembered
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.shapes import FieldRule, warned
-from pumice.webhook.rules.templates.site import Raw, Site
+from pumice.webhook.rules.templates.table import Raw, Site
 
 TPL_TYPE = FieldRule(
     "TPL-TYPE",

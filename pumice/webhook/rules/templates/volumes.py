@@ -12,16 +12,20 @@ from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.pods import pod_types
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.templates import projections
-from pumice.webhook.rules.templates.doubtful import TPL_DEPRECATED, TPL_DOUBTFUL
 from pumice.webhook.rules.templates.metadata import (
     LABEL_SELECTOR,
     annotations_of,
     label_problem,
     labels_of,
 )
-from pumice.webhook.rules.templates.shapes import NOT_SET, FieldRule, refused
-from pumice.webhook.rules.templates.site import Raw, Site
-from pumice.webhook.rules.templates.table import Check, Row, compiled
+from pumice.webhook.rules.templates.shapes import (
+    NOT_SET,
+    TPL_DEPRECATED,
+    TPL_DOUBTFUL,
+    FieldRule,
+    refused,
+)
+from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",

@@ -8,9 +8,9 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import CRON_JOB, JOB
 from pumice.api.meta import ObjectMeta, format_time, parse_time
-from pumice.api.time_zones import time_zone
+from pumice.api.schedules import time_zone
 from pumice.controller.cronjobs import plan_cron_job
-from pumice.controller.owners import controller_reference, controls_raw
+from pumice.controller.objects import controller_reference, controls_raw
 from pumice.controller.plan import (
     CreateObject,
     DeleteObject,

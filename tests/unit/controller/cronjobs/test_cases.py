@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from pumice.api.occurrences import Occurrences
-from pumice.api.schedules import parse_schedule
-from pumice.api.time_zones import time_zone
+from pumice.api.schedules import parse_schedule, time_zone
 from pumice.controller.cronjobs import awaits_note
 from tests.kit.tables import table
 from tests.unit.controller.cronjobs.fake_cluster import FakeCluster, moment, name_of, utc
