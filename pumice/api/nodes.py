@@ -116,18 +116,23 @@ def values_of(classes: Iterable[PriorityClass]) -> dict[str, int]:
     return {each.metadata.name: each.value for each in with_system_classes(classes)}
 
 
+def default_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
+    """The class of pods that name none: of several global defaults the one with the lowest value, as in Kubernetes."""
+    found = [each for each in classes if each.global_default]
+    return min(found, key=lambda each: (each.value, each.metadata.name), default=None)
+
+
 def with_priorities(pods: Iterable[Pod], classes: Iterable[PriorityClass]) -> Iterator[Pod]:
     """Pods with `spec.priority` and `spec.preemptionPolicy` of their PriorityClass; values that pods have are kept.
 
-    A pod that names no class gets those of the global default; of several defaults that with the lowest value counts.
+    A pod that names no class gets those of the global default.
 
     Args:
         pods: The pods.
         classes: The classes; those of the system need not be among them.
     """
     known = {each.metadata.name: each for each in with_system_classes(classes)}
-    defaults = [each for each in known.values() if each.global_default]
-    default = min(defaults, key=lambda each: each.value, default=None)
+    default = default_class(known.values())
     for pod in pods:
         spec = pod.spec
         name = spec.priority_class_name

@@ -24,7 +24,7 @@ from pumice.api.kinds import (
     of_object,
 )
 from pumice.api.meta import ApiStruct, ObjectMeta
-from pumice.api.nodes import Namespace, PriorityClass
+from pumice.api.nodes import Namespace, PriorityClass, default_class, with_system_classes
 from pumice.api.queues import Queue
 from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey
 
@@ -127,9 +127,8 @@ class AdmissionView(ABC):
         return self.list(PRIORITY_CLASS)
 
     def default_priority_class(self) -> PriorityClass | None:
-        """The class of pods that name none: of several global defaults the one with the lowest value, as in Kubernetes."""
-        found = [each for each in self.priority_classes() if each.global_default]
-        return min(found, key=lambda each: (each.value, each.metadata.name), default=None)
+        """The class of pods that name none."""
+        return default_class(self.priority_classes())
 
     def pod_groups_in(self, queue: str) -> int:
         """How many PodGroups of a queue are not completed."""
@@ -150,13 +149,7 @@ class AdmissionView(ABC):
 
 
 _BUILTIN_QUEUES = (keys.ROOT_QUEUE, keys.DEFAULT_QUEUE)
-_BUILTIN_CLASSES = {
-    name: PriorityClass(metadata=ObjectMeta(name=name), value=value)
-    for name, value in (
-        ("system-cluster-critical", 2_000_000_000),
-        ("system-node-critical", 2_000_001_000),
-    )
-}
+_BUILTIN_CLASSES = {each.metadata.name: each for each in with_system_classes(())}
 _Named = Mapping[tuple[str, str], Any]
 """Objects by namespace and name."""
 

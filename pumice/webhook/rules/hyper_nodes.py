@@ -6,8 +6,10 @@ from pumice.api.hypernodes import NO_SELECTOR, SEVERAL_SELECTORS, HyperNode, Mem
 from pumice.api.kinds import HYPER_NODE
 from pumice.api.regexes import judge_regex
 from pumice.webhook.rules.case import Case, Check
-from pumice.webhook.rules.labels import selector_problems
 from pumice.webhook.rules.rule import Rule, stricter, warned
+from pumice.webhook.rules.templates import shapes
+from pumice.webhook.rules.templates.metadata import label_selector
+from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.rules.updates import judge
 
 HN_NO_MEMBERS = Rule(
@@ -44,12 +46,13 @@ HN_REGEX = Rule(
     "back-references.",
     "regexMatch: {pattern: 'rack-(1'}",
 )
-HN_LABELS = stricter(
+HN_LABELS = shapes.stricter(
     "HN-LABELS",
     "a label selector is valid",
     "No node matches an invalid selector.",
     "labelMatch: {matchExpressions: [{key: rack, operator: In}]}",
 )
+_LABEL_SELECTOR = label_selector(HN_LABELS)
 HN_EVERYTHING = warned(
     "HN-EVERYTHING",
     "a label selector is not empty",
@@ -156,8 +159,7 @@ def _member(case: Case, member: Member, path: str, name: str, patterns: _Pattern
         if not labels.match_labels and not labels.match_expressions:
             message = "is empty, so it selects none of them"
             case.report(HN_EVERYTHING, f"{path}.labelMatch", message)
-        for where, problem in selector_problems(labels, case.suggestions):
-            case.report(HN_LABELS, f"{path}.labelMatch{where}", problem)
+        _LABEL_SELECTOR(Site(case, f"{path}.labelMatch"), msgspec.to_builtins(labels), "", {})
 
 
 CHECKS: tuple[Check[HyperNode], ...] = (

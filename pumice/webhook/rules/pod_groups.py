@@ -18,13 +18,7 @@ from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, PodGroupSpec, SubGroupPolicy
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.drafts import DraftGroupMeta, DraftPodGroup
-from pumice.webhook.rules.labels import (
-    ADDED,
-    MOST_ANNOTATIONS,
-    MOST_LABELS,
-    selector_problems,
-    too_many,
-)
+from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, not_many
 from pumice.webhook.rules.references import (
     POD_GROUP,
     check_topology,
@@ -33,6 +27,9 @@ from pumice.webhook.rules.references import (
 )
 from pumice.webhook.rules.resource_names import amount_problem, misspelt
 from pumice.webhook.rules.rule import Rule, stricter, warned
+from pumice.webhook.rules.templates import shapes
+from pumice.webhook.rules.templates.metadata import label_selector
+from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.rules.updates import judge
 
 INT32_MAX = 2**31 - 1
@@ -82,12 +79,13 @@ PG_PART_SIZE = stricter(
     "A negative size has no meaning.",
     "subGroupPolicy: [{name: workers, subGroupSize: 0}]",
 )
-PG_PART_SELECTOR = stricter(
+PG_PART_SELECTOR = shapes.stricter(
     "PG-PART-SELECTOR",
     "the label selector of a sub-group is valid",
     "No pod matches an invalid selector, so the sub-group would stay empty.",
     "labelSelector: {matchExpressions: [{key: role, operator: Is, values: [worker]}]}",
 )
+_LABEL_SELECTOR = label_selector(PG_PART_SELECTOR)
 PG_PART_KEYS = stricter(
     "PG-PART-KEYS",
     "matchLabelKeys are keys of labels, each named once",
@@ -137,8 +135,7 @@ _PLACED = ("Running", "Unknown")
 
 def _not_many(case: Case, group: PodGroup) -> None:
     meta = group.metadata
-    for field, message, count in too_many(meta.labels, meta.annotations, added=ADDED):
-        case.report(PG_MANY_LABELS, f"metadata.{field}", message, excess=count)
+    not_many(case, PG_MANY_LABELS, "metadata", meta.labels, meta.annotations, added=ADDED)
 
 
 def _queue(case: Case, group: PodGroup) -> None:
@@ -221,8 +218,8 @@ def _size(case: Case, path: str, policy: SubGroupPolicy, minimum: int) -> None:
 
 def _selector(case: Case, path: str, policy: SubGroupPolicy) -> None:
     if policy.label_selector is not None:
-        for where, problem in selector_problems(policy.label_selector, case.suggestions):
-            case.report(PG_PART_SELECTOR, f"{path}.labelSelector{where}", problem)
+        selector = msgspec.to_builtins(policy.label_selector)
+        _LABEL_SELECTOR(Site(case, f"{path}.labelSelector"), selector, "", {})
     seen: set[str] = set()
     for index, key in enumerate(policy.match_label_keys or ()):
         where = f"{path}.matchLabelKeys[{index}]"

@@ -17,7 +17,7 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules import not_here_yet
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
-from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, too_many
+from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, not_many
 from pumice.webhook.rules.resource_groups import ResourceGroup
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
@@ -134,8 +134,7 @@ def _cool_down(case: Case, labels: object, annotations: object, path: str) -> No
 
 def _not_many(case: Case, pod: Pod) -> None:
     meta = pod.metadata
-    for field, message, count in too_many(meta.labels, meta.annotations, added=ADDED):
-        case.report(POD_MANY_LABELS, f"metadata.{field}", message, excess=count)
+    not_many(case, POD_MANY_LABELS, "metadata", meta.labels, meta.annotations, added=ADDED)
 
 
 CHECKS: tuple[Check[Pod], ...] = (

@@ -13,7 +13,6 @@ from pumice.webhook.rules.jobs import (
     policies,
     sizes,
     updates,
-    volume_claims,
     volumes,
 )
 from pumice.webhook.rules.rule import Rule, rules_in
@@ -27,7 +26,7 @@ from pumice.webhook.rules.wired_pods import volcano_template
 RULES: tuple[Rule, ...] = (
     *rules_in(min_available, names, sizes, defaults, updates, policies),
     *pod.RULES,
-    *rules_in(placement, plugins, volumes, volume_claims, depends_on),
+    *rules_in(placement, plugins, volumes, depends_on),
     *references.RULES,
 )
 """Every rule about Jobs; rules for both Jobs and PodGroups are with those of PodGroups."""

@@ -16,7 +16,7 @@ import msgspec
 from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS, Job
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.labels import MOST_ANNOTATIONS, MOST_LABELS, too_many
+from pumice.webhook.rules.labels import MOST_ANNOTATIONS, MOST_LABELS, not_many
 from pumice.webhook.rules.rule import stricter
 
 JOB_ANNOTATIONS = stricter(
@@ -60,11 +60,11 @@ _COPIED = (
 
 def handed_on(case: Case, job: Job) -> None:
     """Check that labels and annotations fit into the pods and the PodGroup of a Job."""
-    for field, message, count in too_many(job.metadata.labels, job.metadata.annotations):
-        case.report(JOB_MANY_LABELS, f"metadata.{field}", message, excess=count)
-    own = job.metadata.annotations or {}
+    meta = job.metadata
+    not_many(case, JOB_MANY_LABELS, "metadata", meta.labels, meta.annotations)
+    own = meta.annotations or {}
     if own:
-        _of_group(case, own, job.metadata.labels or {})
+        _of_group(case, own, meta.labels or {})
     copied = {key: own[key] for key in _COPIED if key in own}
     for position, task in enumerate(job.tasks):
         found = task.pod_metadata().get("annotations")

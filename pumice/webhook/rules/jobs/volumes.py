@@ -1,14 +1,17 @@
-"""Volumes of a Job: claims mounted into every pod."""
+"""Volumes of a Job: claims mounted into every pod, and what the API server would refuse when the controller creates them."""
 
 from collections.abc import Container, Iterator
+from typing import Any
 
 from pumice.api.jobs import Job, Volume
 from pumice.api.names import dns_subdomain_problem
 from pumice.plugins.svc import MOUNT_PATH
-from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.jobs.volume_claims import volume_claim
+from pumice.webhook.rules.case import Case, check_rest
 from pumice.webhook.rules.rule import Rule, warned
-from pumice.webhook.rules.templates.table import entries
+from pumice.webhook.rules.templates import types
+from pumice.webhook.rules.templates.shapes import stricter
+from pumice.webhook.rules.templates.table import Site, entries
+from pumice.webhook.rules.templates.volumes import claim_spec
 
 VOL_PATH = Rule(
     "VOL-PATH",
@@ -65,7 +68,12 @@ VOL_TAKEN = warned(
     "volumes: [{mountPath: /data, …}], template: {… volumeMounts: [{name: own, mountPath: /data}]}",
     compares=True,
 )
-
+VOL_CLAIM = stricter(
+    "VOL-CLAIM",
+    "a claim in a Job is valid: it has access modes and a size",
+    "Volcano fails when it creates the claim; the Job then waits forever.",
+    "volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteOnce]}}]",
+)
 
 _PLACES = (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath"))
 
@@ -114,7 +122,7 @@ def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, 
                 "a new one volumeClaim"
             )
             case.report(VOL_BOTH, f"{path}.volumeClaimName", message)
-        volume_claim(case, volume.volume_claim, f"{path}.volumeClaim")
+        new_claim(case, volume.volume_claim, f"{path}.volumeClaim")
     if not name:
         return
     if problem := dns_subdomain_problem(name):
@@ -124,6 +132,39 @@ def _claim(case: Case, volume: Volume, path: str, index: int, claims: dict[str, 
             f'"{name}" is already mounted by spec.volumes[{first}]; both paths show the same files'
         )
         case.report(VOL_TWICE, f"{path}.volumeClaimName", message)
+
+
+_SPEC = "PersistentVolumeClaimSpec"
+_judge_spec = claim_spec(VOL_CLAIM)
+
+
+def new_claim(case: Case, claim: dict[str, Any], path: str) -> None:
+    """Check the spec of a claim, which may be any object."""
+    unreadable: list[str] = []
+    if not types.fits(claim, _SPEC):
+        claim, unreadable = types.read(Site(case, path), claim, _SPEC, VOL_CLAIM)
+    kept = _as_created(claim)
+    if unreadable:
+        check_rest(case, unreadable, (), lambda rest: _judge_spec(Site(rest, path), kept, "", {}))
+    else:
+        _judge_spec(Site(case, path), kept, "", {})
+
+
+_KNOWN = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+
+
+def _as_created(claim: dict[str, Any]) -> dict[str, Any]:
+    """A claim without the sources of data that the API server drops.
+
+    These are a `dataSourceRef` in another namespace, unless a feature is on, and a `dataSource` of an unknown kind without a
+    `dataSourceRef` beside it.
+    """
+    new, old = claim.get("dataSourceRef"), claim.get("dataSource")
+    dropped = {"dataSourceRef"} if new is not None and new.get("namespace") else set()
+    if old is not None and (new is None or dropped):
+        named = old.get("apiGroup", ""), old.get("kind", "")
+        dropped |= {"dataSource"} if named not in _KNOWN else set()
+    return {field: value for field, value in claim.items() if field not in dropped}
 
 
 def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:

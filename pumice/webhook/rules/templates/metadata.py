@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pumice.api import names
 from pumice.api.json_words import quoted
 from pumice.api.remembering import remembered
-from pumice.webhook.rules.labels import MOST_ANNOTATIONS, MOST_LABELS, too_many
+from pumice.webhook.rules.labels import MOST_ANNOTATIONS, MOST_LABELS, not_many
 from pumice.webhook.rules.templates.shapes import (
     TPL_DOUBTFUL,
     FieldRule,
@@ -108,10 +108,8 @@ def annotations_of(rule: FieldRule) -> Check:
 
 
 def _not_many(site: Site, meta: Raw, field: str, _: Raw) -> None:
-    """Check the numbers of labels and annotations."""
-    del field
-    for name, message, count in too_many(meta.get("labels"), meta.get("annotations")):
-        site.case.report(TPL_MANY_LABELS, f"{site.path}.metadata.{name}", message, excess=count)
+    labels, annotations = meta.get("labels"), meta.get("annotations")
+    not_many(site.case, TPL_MANY_LABELS, f"{site.path}.{field}", labels, annotations)
 
 
 def _finalizer_problem(found: str) -> str | None:
@@ -204,15 +202,15 @@ def _field(site: Site, requirement: Raw, field: str, _: Raw) -> None:
 
 
 _node_names = compiled(Row("[]", TPL_SELECTOR.valid(names.dns_subdomain_problem)))
-_count = compiled(Row("values", TPL_SELECTOR.judged(_count_problem), ()))
 
 
-def _requirements(*operators: str, values: FieldRule = TPL_SELECTOR) -> tuple[Row, ...]:
-    known = TPL_SELECTOR.one_of(*operators, problem="not a valid selector operator")
+def _requirements(rule: FieldRule, *operators: str, values: FieldRule) -> tuple[Row, ...]:
+    known = rule.one_of(*operators, problem="not a valid selector operator")
+    count = compiled(Row("values", rule.judged(_count_problem), ()))
     return (
-        Row("matchExpressions[]", _count),
+        Row("matchExpressions[]", count),
         Row("matchExpressions[].operator", known, ""),
-        Row("matchExpressions[].key", TPL_SELECTOR.valid(key_problem), ""),
+        Row("matchExpressions[].key", rule.valid(key_problem), ""),
         Row("matchExpressions[].values[]", values.valid(value_problem)),
     )
 
@@ -220,17 +218,22 @@ def _requirements(*operators: str, values: FieldRule = TPL_SELECTOR) -> tuple[Ro
 def _node_term(values: FieldRule) -> Check:
     known = TPL_SELECTOR.one_of(*_SETS, problem="not a valid selector operator")
     return compiled(
-        *_requirements(*_SETS, *_PRESENCES, *_BOUNDS, values=values),
+        *_requirements(TPL_SELECTOR, *_SETS, *_PRESENCES, *_BOUNDS, values=values),
         Row("matchExpressions[].key", node_label),
         Row("matchFields[]", _field),
         Row("matchFields[].operator", known, ""),
     )
 
 
-LABEL_SELECTOR = compiled(
-    Row("matchLabels", labels_of(TPL_SELECTOR)),
-    *_requirements(*_SETS, *_PRESENCES),
-)
+def label_selector(rule: FieldRule) -> Check:
+    """The shape of a selector by labels."""
+    return compiled(
+        Row("matchLabels", labels_of(rule)),
+        *_requirements(rule, *_SETS, *_PRESENCES, values=rule),
+    )
+
+
+LABEL_SELECTOR = label_selector(TPL_SELECTOR)
 """Checks a selector by labels."""
 
 NODE_TERM = _node_term(TPL_SELECTOR)

@@ -134,20 +134,28 @@ def _type_of(notation: str) -> Any:
     )
 
 
-def read(site: Site, template: Raw) -> tuple[Raw, list[str]]:
+def read(
+    site: Site, found: Raw, notation: str = ROOT, rule: FieldRule | None = None
+) -> tuple[Raw, list[str]]:
     """Report wrong types and misspelt fields of a template for which `fits` is false.
+
+    Args:
+        site: The position of the template.
+        found: The template, or another object.
+        notation: Its type, in the notation of `pod_types`.
+        rule: The rule that wrong types break in an object outside of templates; there misspelt fields are not reported.
 
     Returns:
         A copy in which every field has the right type and none is null, and the paths of the values that were left out.
     """
-    reader = _TypeReader(site)
-    found = reader.value(site.path, template, ROOT)
-    return found, reader.unreadable
+    reader = _TypeReader(site, rule)
+    return reader.value(site.path, found, notation), reader.unreadable
 
 
 class _TypeReader:
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, rule: FieldRule | None) -> None:
         self._site = site
+        self._rule = rule
         self.unreadable: list[str] = []
 
     def value(self, path: str, found: Any, notation: str) -> Any:
@@ -181,7 +189,7 @@ class _TypeReader:
         for field, value in found.items():
             notation = fields.get(field)
             if notation is None:
-                if not case.suggestions.spent:
+                if self._rule is None and not case.suggestions.spent:
                     case.suggestions.charge(_SPELLING)
                     if close := _close(field, name):
                         message = f'there is no field "{field}" (did you mean "{close}"?)'
@@ -196,7 +204,7 @@ class _TypeReader:
     def _wrong(self, path: str, found: Any, expected: str) -> None:
         self.unreadable.append(path)
         is_amount = expected == "quantity" and type(found) in (str, float)
-        rule = TPL_QUANTITY if is_amount else TPL_TYPE
+        rule = self._rule or (TPL_QUANTITY if is_amount else TPL_TYPE)
         self._site.case.report(rule, path, _problem(found, expected))
 
 

@@ -13,13 +13,12 @@ from pumice.api.pods import pod_types
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.webhook.rules.templates import projections
 from pumice.webhook.rules.templates.metadata import (
-    LABEL_SELECTOR,
     annotations_of,
     label_problem,
+    label_selector,
     labels_of,
 )
 from pumice.webhook.rules.templates.shapes import (
-    NOT_SET,
     TPL_DEPRECATED,
     TPL_DOUBTFUL,
     FieldRule,
@@ -195,63 +194,63 @@ def _metadata(site: Site, metadata: Raw, field: str, _: Raw) -> None:
             site.report(TPL_CLAIM_TEMPLATE, message, f"{field}.{each}")
 
 
-def _storage(site: Site, resources: Raw, field: str, _: Raw) -> None:
-    amount, where = resources.get("requests", {}).get("storage"), f"{field}.requests.storage"
-    if amount is None:
-        site.report(TPL_CLAIM_TEMPLATE, NOT_SET, where)
-    elif parse_milli(amount) <= 0:
-        site.report(TPL_CLAIM_TEMPLATE, f"must be above 0, found {amount}", where)
-    elif parse_milli(amount) % MILLI:
-        site.report(TPL_DOUBTFUL, f"{amount} is a fractional number of bytes", where)
+def claim_spec(rule: FieldRule) -> Check:
+    """The shape of the spec of a claim that will be created."""
+    subdomain = rule.valid(dns_subdomain_problem, empty=True)
+
+    def storage(site: Site, resources: Raw, field: str, _: Raw) -> None:
+        amount, where = resources.get("requests", {}).get("storage"), f"{field}.requests.storage"
+        if amount is None:
+            message = "must be the size of the volume, such as 10Gi, found none"
+            site.report(rule, message, where, "FieldValueRequired")
+        elif parse_milli(amount) <= 0:
+            site.report(rule, f"must be more than 0, found {amount}", where)
+        elif parse_milli(amount) % MILLI:
+            site.report(TPL_DOUBTFUL, f"{amount} is a fractional number of bytes", where)
+
+    def old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:
+        """Check that `dataSource` agrees with its successor `dataSourceRef`."""
+        new = spec.get("dataSourceRef")
+        if new is None:
+            return
+        if new.get("namespace"):
+            site.report(rule, "must not be set where dataSourceRef has a namespace", field)
+        elif any(old.get(each) != new.get(each) for each in ("apiGroup", "kind", "name")):
+            site.report(rule, "must be the same as dataSourceRef", field)
+
+    def group(site: Site, found: str, field: str, source: Raw) -> None:
+        kind = source.get("kind")
+        if found:
+            subdomain(site, found, field, source)
+        elif kind and kind != "PersistentVolumeClaim":
+            site.report(rule, f"must be set for a {kind}, found none", field)
+
+    one_mode = rule.breaking(
+        "may not use ReadWriteOncePod with other access modes",
+        lambda _, found, _o: "ReadWriteOncePod" in found and len({*found} & {*_ACCESS_MODES}) > 1,
+    )
+    message = f"at least 1 access mode is required, one of {', '.join(_ACCESS_MODES)}, found none"
+    return compiled(
+        Row("accessModes", rule.required(message=message), ()),
+        Row("accessModes[]", rule.one_of(*_ACCESS_MODES)),
+        Row("accessModes", one_mode),
+        Row("resources", storage, {}),
+        Row("storageClassName|volumeAttributesClassName", subdomain),
+        Row("volumeMode", rule.one_of("Block", "Filesystem")),
+        Row("selector", label_selector(rule)),
+        Row(f"{_DATA}.name|kind", rule.required(), ""),
+        Row(f"{_DATA}.apiGroup", group, ""),
+        Row(f"{_DATA}.namespace", rule.valid(dns_label_problem, empty=True)),
+        Row("dataSource", old_source),
+    )
 
 
-def _old_source(site: Site, old: Raw, field: str, spec: Raw) -> None:
-    """Check that `dataSource` agrees with its successor `dataSourceRef`."""
-    new = spec.get("dataSourceRef")
-    if new is None:
-        return
-    if new.get("namespace"):
-        message = "must not be set where dataSourceRef has a namespace"
-        site.report(TPL_CLAIM_TEMPLATE, message, field)
-    elif any(old.get(each) != new.get(each) for each in ("apiGroup", "kind", "name")):
-        site.report(TPL_CLAIM_TEMPLATE, "must be the same as dataSourceRef", field)
-
-
-def _group(site: Site, group: str, field: str, source: Raw) -> None:
-    kind = source.get("kind")
-    if group:
-        _subdomain(site, group, field, source)
-    elif kind and kind != "PersistentVolumeClaim":
-        site.report(TPL_CLAIM_TEMPLATE, f"must be set for a {kind}, found none", field)
-
-
-_subdomain = TPL_CLAIM_TEMPLATE.valid(dns_subdomain_problem, empty=True)
-_one_mode = TPL_CLAIM_TEMPLATE.breaking(
-    "may not use ReadWriteOncePod with other access modes",
-    lambda _, found, _o: "ReadWriteOncePod" in found and len({*found} & {*_ACCESS_MODES}) > 1,
-)
-_some_modes = TPL_CLAIM_TEMPLATE.required(
-    message="at least 1 access mode is required, found none", reason=None
-)
 _DATA = "dataSource|dataSourceRef"
-_SPEC = compiled(
-    Row("accessModes", _some_modes, ()),
-    Row("accessModes[]", TPL_CLAIM_TEMPLATE.one_of(*_ACCESS_MODES)),
-    Row("accessModes", _one_mode),
-    Row("resources", _storage, {}),
-    Row("storageClassName|volumeAttributesClassName", _subdomain),
-    Row("volumeMode", TPL_CLAIM_TEMPLATE.one_of("Block", "Filesystem")),
-    Row("selector", LABEL_SELECTOR),
-    Row(f"{_DATA}.name|kind", TPL_CLAIM_TEMPLATE.required(), ""),
-    Row(f"{_DATA}.apiGroup", _group, ""),
-    Row(f"{_DATA}.namespace", TPL_CLAIM_TEMPLATE.valid(dns_label_problem, empty=True)),
-    Row("dataSource", _old_source),
-)
 CLAIM = compiled(
     Row("metadata", _metadata),
     Row("metadata.annotations", annotations_of(TPL_CLAIM_TEMPLATE)),
     Row("metadata.labels", labels_of(TPL_CLAIM_TEMPLATE)),
-    Row("spec", _SPEC, {}),
+    Row("spec", claim_spec(TPL_CLAIM_TEMPLATE), {}),
 )
 """Checks a template of claims."""
 
