@@ -28,22 +28,19 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.report import MACHINE, write
-from benchmarks.scheduling_events import WAITING, Happens, Waits, heartbeat
-from benchmarks.scheduling_work import (
+from benchmarks.scheduling_clusters import (
     GANGS,
     NAMESPACE,
-    NETWORK,
-    PLACING,
     SIZE,
     add_gang,
     cluster,
-    elastic_in_tree,
     equal,
     full_of_gangs,
     full_of_less_important,
     running,
-    tree_of_queues,
 )
+from benchmarks.scheduling_events import WAITING, Happens, Waits, heartbeat
+from benchmarks.scheduling_work import NETWORK, PLACING, elastic_in_tree, tree_of_queues
 from pumice.cli.lean import settled
 from pumice.scheduler import ClusterState, Config, load_config, run_cycle
 from pumice.scheduler.options import Step

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from benchmarks.scheduling_work import NAMESPACE, SIZE, add_gang, equal, pod, unequal
+from benchmarks.scheduling_clusters import NAMESPACE, SIZE, add_gang, equal, pod, unequal
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeSpec, NodeStatus, Taint
 from pumice.api.queues import Queue, QueueSpec

@@ -16,7 +16,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.report import MACHINE, write
-from benchmarks.scheduling_work import GANGS, cluster, equal_gangs, running, unequal_gangs
+from benchmarks.scheduling_clusters import GANGS, cluster, running
+from benchmarks.scheduling_work import equal_gangs, unequal_gangs
 from pumice.scheduler import load_config, run_cycle
 
 NODES = 5000

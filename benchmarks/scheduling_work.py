@@ -1,31 +1,36 @@
-"""Clusters and pods for the benchmarks of the scheduler core."""
+"""Pods that wait, for the benchmarks of the scheduler core."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
 
+from benchmarks.scheduling_clusters import (
+    GANGS,
+    HOSTNAME,
+    NAMESPACE,
+    SIZE,
+    ZONE,
+    add_gang,
+    gangs,
+    pod,
+    unequal,
+)
 from pumice.api import keys
 from pumice.api.hypernodes import ExactMatch, HyperNode, HyperNodeSpec, Member, MemberSelector
 from pumice.api.jobs import NetworkTopology
 from pumice.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
-from pumice.api.nodes import Node, NodeStatus, PriorityClass
-from pumice.api.podgroups import PodGroup, PodGroupSpec, PodGroupStatus, SubGroupPolicy
+from pumice.api.podgroups import SubGroupPolicy
 from pumice.api.pods import (
     Affinity,
     ClaimSource,
-    Container,
-    ContainerPort,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     Pod,
     PodAffinity,
     PodAffinityTerm,
-    PodSpec,
-    PodStatus,
     PodVolume,
-    ResourceRequirements,
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
@@ -46,96 +51,10 @@ from pumice.api.volumes import (
 )
 from pumice.scheduler import ClusterState
 
-GANGS, SIZE = 500, 20
-NAMESPACE = "bench"
 TOPOLOGY = {keys.TOPOLOGY_AFFINITY: "ps,worker", keys.TOPOLOGY_ANTI_AFFINITY: "ps"}
 APART = {keys.TOPOLOGY_ANTI_AFFINITY: "worker"}
-HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 PORTS = 20
 QUEUES = 1000
-
-
-def cluster(nodes: int) -> ClusterState:
-    """Empty nodes of 32 cpu and 128 GiB, in three zones."""
-    state = ClusterState()
-    status = NodeStatus(allocatable={"cpu": "32", "memory": "128Gi", "pods": "110"})
-    for index in range(nodes):
-        name = f"node-{index:05}"
-        labels = {HOSTNAME: name, ZONE: f"zone-{index % 3}"}
-        state.set_node(Node(metadata=ObjectMeta(name=name, labels=labels), status=status))
-    return state
-
-
-def pod(
-    gang: str,
-    role: str,
-    index: int,
-    cpu: str,
-    node: str = "",
-    *,
-    memory: str = "4Gi",
-    port: int = 0,
-) -> Pod:
-    """A pod of a gang; a running one when it has a node."""
-    requests = ResourceRequirements(requests={"cpu": cpu, "memory": memory})
-    ports = [ContainerPort(container_port=port, host_port=port)] if port else None
-    return Pod(
-        metadata=ObjectMeta(
-            name=f"{gang}-{role}-{index}",
-            namespace=NAMESPACE,
-            annotations={keys.GROUP_NAME: gang, keys.TASK_SPEC: role},
-        ),
-        spec=PodSpec(
-            scheduler_name=keys.DEFAULT_SCHEDULER,
-            node_name=node,
-            containers=[Container(name="main", resources=requests, ports=ports)],
-        ),
-        status=PodStatus(phase="Running" if node else "Pending"),
-    )
-
-
-def add_gang(
-    state: ClusterState,
-    name: str,
-    size: int,
-    phase: str = "",
-    *,
-    queue: str = "",
-    priority: str = "",
-    annotations: dict[str, str] | None = None,
-    needs: dict[str, str | int] | None = None,
-) -> None:
-    """A gang without its pods."""
-    state.set_pod_group(
-        PodGroup(
-            metadata=ObjectMeta(name=name, namespace=NAMESPACE, annotations=annotations),
-            spec=PodGroupSpec(
-                min_member=size, queue=queue, priority_class_name=priority, min_resources=needs
-            ),
-            status=PodGroupStatus(phase=phase),
-        )
-    )
-
-
-Pods = Callable[[str, int, int], Pod]
-"""A pod, from the name of its gang, the number of the gang and its number in the gang."""
-
-
-def gangs(
-    state: ClusterState,
-    count: int,
-    size: int,
-    pods: Pods,
-    *,
-    queues: Sequence[str] = ("",),
-    annotations: dict[str, str] | None = None,
-) -> None:
-    """Gangs with their pods, in the queues in turn."""
-    for gang in range(count):
-        name = f"gang-{gang}"
-        add_gang(state, name, size, queue=queues[gang % len(queues)], annotations=annotations)
-        for index in range(size):
-            state.set_pod(pods(name, gang, index))
 
 
 def equal_pod(name: str, _gang: int, index: int) -> Pod:
@@ -422,63 +341,6 @@ def own_terms(state: ClusterState) -> None:
         return with_rules(plain, own, affinity=Affinity(pod_anti_affinity=apart))
 
     gangs(state, 1, 3000, another)
-
-
-def running(nodes: int, pods: int) -> ClusterState:
-    """A cluster whose pods all run."""
-    state = cluster(nodes)
-    for gang in range(pods // SIZE):
-        add_gang(state, f"gang-{gang}", SIZE, "Running")
-        for index in range(SIZE):
-            number = gang * SIZE + index
-            state.set_pod(
-                pod(f"gang-{gang}", "worker", index, "2", node=f"node-{number % nodes:05}")
-            )
-    return state
-
-
-def equal(_gang: int) -> str:
-    """2 cpu for the pods of every gang."""
-    return "2"
-
-
-def unequal(gang: int) -> str:
-    """1.5 to 2 cpu, other ones for the pods of every gang."""
-    return f"{1500 + gang}m"
-
-
-def full_of_gangs(nodes: int) -> ClusterState:
-    """500 gangs that need all their pods of 3 cpu, 10 on each node; and one of 10 such pods with a higher priority."""
-    state = cluster(nodes)
-    for name, value in (("low", 10), ("high", 1000)):
-        state.set_priority_class(PriorityClass(metadata=ObjectMeta(name=name), value=value))
-    size = nodes * 10 // GANGS
-    for gang in range(GANGS):
-        add_gang(state, f"low-{gang}", size, "Running", priority="low")
-        for index in range(size):
-            node = f"node-{(gang * size + index) % nodes:05}"
-            state.set_pod(pod(f"low-{gang}", "worker", index, "3", node=node))
-    add_gang(state, "high", 10, "Inqueue", priority="high")
-    for index in range(10):
-        state.set_pod(pod("high", "worker", index, "3"))
-    return state
-
-
-def full_of_less_important(nodes: int) -> ClusterState:
-    """10 pods of 3 cpu on each node, and 50 gangs of 20 such pods with a higher priority."""
-    state = cluster(nodes)
-    for name, value in (("low", 10), ("high", 1000)):
-        state.set_priority_class(PriorityClass(metadata=ObjectMeta(name=name), value=value))
-    for gang in range(nodes * 10 // SIZE):
-        add_gang(state, f"low-{gang}", 1, "Running", priority="low")
-        for index in range(SIZE):
-            node = f"node-{(gang * SIZE + index) % nodes:05}"
-            state.set_pod(pod(f"low-{gang}", "worker", index, "3", node=node))
-    for gang in range(50):
-        add_gang(state, f"high-{gang}", SIZE, "Inqueue", priority="high")
-        for index in range(SIZE):
-            state.set_pod(pod(f"high-{gang}", "worker", index, "3"))
-    return state
 
 
 PLACING: tuple[tuple[str, Callable[[ClusterState], None]], ...] = (

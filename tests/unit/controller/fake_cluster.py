@@ -74,6 +74,10 @@ class FakeCluster:
     def status(self) -> Raw:
         return self.job.get("status") or {}
 
+    def noted(self, key: str = "pumice.dev/pods") -> str:
+        """What the status notes under a key."""
+        return str(self.status.get("controlledResources", {}).get(key, ""))
+
     @property
     def phase(self) -> str:
         return str((self.status.get("state") or {}).get("phase", ""))

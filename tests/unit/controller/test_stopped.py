@@ -36,10 +36,6 @@ def _job(*tasks: Raw, **fields: Any) -> Raw:
     return job("train", list(tasks), uid="u1", plugins=plugins, **fields)
 
 
-def _noted(cluster: FakeCluster, key: str) -> str:
-    return str(cluster.status.get("controlledResources", {}).get(key, ""))
-
-
 def _staged(**fields: Any) -> Raw:
     """Three tasks of which each depends on the one before."""
     return _job(
@@ -125,7 +121,7 @@ def _is_removed(cluster: FakeCluster) -> None:
     cluster.vanish("train-worker-1")
     _start(cluster)
     assert len(cluster.pods) == 4
-    fired = (cluster.status.get("retryCount", 0), _noted(cluster, "pumice.dev/retries"))
+    fired = (cluster.status.get("retryCount", 0), cluster.noted("pumice.dev/retries"))
     assert fired in ((1, ""), (0, "pod/worker/1=1/0"))
 
 
@@ -146,7 +142,7 @@ def _fails_in_two_partitions(cluster: FakeCluster) -> None:
     cluster.now += 10
     _start(cluster)
     assert len(cluster.pods) == 5
-    assert _noted(cluster, "pumice.dev/retries") == "partition/worker/0=2/2 partition/worker/1=1/1"
+    assert cluster.noted("pumice.dev/retries") == "partition/worker/0=2/2 partition/worker/1=1/1"
 
 
 def _fails_again(cluster: FakeCluster) -> None:
