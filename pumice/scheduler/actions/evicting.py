@@ -4,91 +4,69 @@ Queues and their gangs have their turns in order. A gang evicts only if it gets 
 undone, and it is recorded why they do not help.
 """
 
-from collections.abc import Callable
-
-import msgspec
+from collections.abc import Sequence
+from functools import partial
 
 from pumice.api.queues import Queue
 from pumice.scheduler.actions.fifo import leave
-from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.eviction.allowed import EvictionRules
-from pumice.scheduler.eviction.bundles import BundleChoice
-from pumice.scheduler.eviction.conclusions import explain, finish, report_refusal
+from pumice.scheduler.arguments import ERROR_CACHE, Arguments, SchedulerArgument
 from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.eviction.seeking import BundleSeeker, PodSeeker, Seeker
-from pumice.scheduler.eviction.starving_jobs import starving_jobs
+from pumice.scheduler.eviction.settings import (
+    MOST_DOMAINS,
+    EvictionSetting,
+    inside_job,
+    rules_for,
+)
+from pumice.scheduler.eviction.starving_jobs import starving_jobs, waiting_tasks
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.points import RECLAIMING
+from pumice.scheduler.placing.domain_queue import seeks_domain
 from pumice.scheduler.session.session import Session
+from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
-__all__ = ["BUNDLE_ARGUMENTS", "EvictionSetting", "evict"]
-
-_MOST_DOMAINS = 8
+__all__ = ["evicting"]
 
 
-class EvictionSetting(msgspec.Struct, frozen=True):
-    """What an action evicts, and how it looks for it.
-
-    Attributes:
-        name: Name of the action.
-        rules_for: What may be evicted for a gang.
-        breaks_gangs: Whether whole gangs go for a whole gang; otherwise pods do for one pod after the other.
-        afterwards: What is done for a gang that holds places once those of its queue have had their turn.
-    """
-
-    name: str
-    rules_for: Callable[[Session, JobInfo, Queue], EvictionRules]
-    breaks_gangs: bool = False
-    afterwards: Callable[[Session, Search, Queue, JobInfo], None] | None = None
+def evicting(
+    setting: EvictionSetting, summary: str, arguments: Sequence[SchedulerArgument] = ()
+) -> ActionSpec:
+    """The action with a setting."""
+    of_bundles = _OF_BUNDLES if setting.by_gang else ()
+    arguments = (ERROR_CACHE, *arguments, *of_bundles)
+    return ActionSpec(setting.name, summary, partial(_evict, setting), arguments)
 
 
-def evict(setting: EvictionSetting, session: Session, arguments: Arguments) -> None:
+def _evict(setting: EvictionSetting, session: Session, arguments: Arguments) -> None:
     """Give every queue its turn, and every gang of it that lacks pods."""
-    search = Search(session)
-    seeker: Seeker = PodSeeker(session, search)
-    if setting.breaks_gangs:
-        seeker = BundleSeeker(
-            session, search, _choice(arguments), _most_domains(session, arguments)
-        )
-    reclaims = setting.name in RECLAIMING
+    setting = setting.configured(arguments)
+    search = Search(session, setting)
     unaided: dict[str, list[JobInfo]] = {}
-    lines = starving_jobs(
-        session,
-        search,
-        setting.name,
-        lambda job, queue: setting.rules_for(session, job, queue),
-        unaided if reclaims else None,
-        seeks_domains=setting.breaks_gangs,
-    )
+    lines = starving_jobs(session, search.surveys, setting, unaided)
     names = dict.fromkeys([*lines, *unaided])
     queues = session.answers.ordered_queues(session.state.queues[name] for name in names)
     while queues:
         queue = queues.pop()
-        if reclaims and session.answers.is_overused(queue):
+        if setting.reclaims and session.answers.is_overused(queue):
             continue
+        search.surveys.begin_queue()
         tried = []
         if (line := lines.get(queue.metadata.name)) is not None:
-            tried = _for_gangs(setting, session, search, seeker, queue, line)
-        for job in [each for each in tried if each.holding and setting.afterwards is not None]:
-            with search.turn(job):
-                assert setting.afterwards is not None
-                setting.afterwards(session, search, queue, job)
+            tried = _for_gangs(setting, session, search, queue, line)
+        if not setting.reclaims and not setting.by_gang:
+            _inside_gangs(setting, session, search, queue, tried)
         for job in unaided.get(queue.metadata.name, ()):
             with session.turn(job):
-                report_refusal(session, queue, job, setting.name)
+                search.report_refusal(queue, job)
 
 
 def _for_gangs(
     setting: EvictionSetting,
     session: Session,
     search: Search,
-    seeker: Seeker,
     queue: Queue,
     line: PriorityQueue[JobInfo],
 ) -> list[JobInfo]:
     """Search for victims for the gangs of a queue that lack pods, one after the other; those that had their turn."""
-    action, breaks_gangs = setting.name, setting.breaks_gangs
     tried: list[JobInfo] = []
     while line:
         job = line.pop()
@@ -97,35 +75,40 @@ def _for_gangs(
             continue
         tried.append(job)
         with search.turn(job):
-            rules = setting.rules_for(session, job, queue)
+            rules = rules_for(session, setting, job, queue)
             session.preemptions += 1
-            statement = session.statement()
-            failure = seeker.seek(rules, queue, job, statement)
-            if not finish(session, search, statement, job, action, names_broken=breaks_gangs):
-                explain(session, search, rules, job, action, failure)
+            is_served, failure = search.serve(rules, queue, job, waiting_tasks(session, job))
+            if not is_served:
+                search.explain(rules, job, failure)
             if queue.is_fifo and not session.answers.is_pipelined(job):
                 break  # those behind it wait until it fits
     return tried
 
 
-def _most_domains(session: Session, arguments: Arguments) -> int:
-    given = arguments.integer("maxDomains")
-    most = given if given > 0 else _MOST_DOMAINS
-    return min(most, session.extensions.most_domains or most)
+def _inside_gangs(
+    setting: EvictionSetting,
+    session: Session,
+    search: Search,
+    queue: Queue,
+    jobs: Sequence[JobInfo],
+) -> None:
+    """Evict less important pods of gangs for more important ones of the same gang, pod by pod."""
+    for job in jobs:
+        if not job.holding or seeks_domain(session, job):
+            continue
+        with search.turn(job):
+            rules = inside_job(session, setting, job)
+            for task in waiting_tasks(session, job):
+                session.time.check()
+                is_starving = session.answers.is_starving(job)
+                if not is_starving or not search.serve(rules, queue, job, [task])[0]:
+                    break
 
 
-def _choice(arguments: Arguments) -> BundleChoice:
-    return BundleChoice(
-        breaks=arguments.flag("allowWholeBundle"),
-        priority_first=arguments.text("victimOrderPolicy") == "priority-first",
-        everywhere=arguments.text("wholeGang") == "all",
-    )
-
-
-BUNDLE_ARGUMENTS = (
+_OF_BUNDLES = (
     SchedulerArgument(
         "maxDomains",
-        _MOST_DOMAINS,
+        MOST_DOMAINS,
         "Domains of the network that are looked at for one gang at most.",
     ),
     SchedulerArgument(

@@ -5,30 +5,17 @@ is reclaimed. The queue must be able to take the pod once its victims are gone. 
 its evictions are undone.
 """
 
-from functools import partial
-
-from pumice.scheduler.actions.evicting import BUNDLE_ARGUMENTS, EvictionSetting, evict
-from pumice.scheduler.arguments import ERROR_CACHE
-from pumice.scheduler.eviction.allowed import between_queues, gangs_of_queues
-from pumice.scheduler.specs import ActionSpec
+from pumice.scheduler.actions.evicting import evicting
+from pumice.scheduler.eviction.settings import EvictionSetting
 
 __all__ = ["BY_GANG", "SPEC"]
 
-_PODS = EvictionSetting("reclaim", lambda session, _, queue: between_queues(session, queue))
-_GANGS = EvictionSetting(
-    "gangreclaim", lambda session, _, queue: gangs_of_queues(session, queue), breaks_gangs=True
+SPEC = evicting(
+    EvictionSetting("reclaim", reclaims=True, by_gang=False),
+    "Evicts pods of queues that have more than they deserve for queues that have less.",
 )
 
-SPEC = ActionSpec(
-    name="reclaim",
-    summary="Evicts pods of queues that have more than they deserve for queues that have less.",
-    run=partial(evict, _PODS),
-    arguments=(ERROR_CACHE,),
-)
-
-BY_GANG = ActionSpec(
-    name=_GANGS.name,
-    summary="Evicts whole gangs, and what gangs have beyond their minimum, of queues that have more than they deserve for queues that have less; it takes the place of `reclaim`.",
-    run=partial(evict, _GANGS),
-    arguments=(ERROR_CACHE, *BUNDLE_ARGUMENTS),
+BY_GANG = evicting(
+    EvictionSetting("gangreclaim", reclaims=True, by_gang=True),
+    "Evicts whole gangs, and what gangs have beyond their minimum, of queues that have more than they deserve for queues that have less; it takes the place of `reclaim`.",
 )

@@ -8,23 +8,22 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from pumice.scheduler.eviction.allowed import EvictionRules
-from pumice.scheduler.eviction.bundles import BundleChoice, VictimBundle, bundles
-from pumice.scheduler.eviction.domains import waits
+from pumice.scheduler.eviction.bundles import VictimBundle, bundles
 from pumice.scheduler.eviction.room import Room, WantedPlaces
-from pumice.scheduler.eviction.survey import Survey
+from pumice.scheduler.eviction.settings import EvictionRules
+from pumice.scheduler.eviction.starving_jobs import waits
+from pumice.scheduler.eviction.survey import Survey, may_go
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
 from pumice.scheduler.placing.filling import Filling, Promising
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
-from pumice.scheduler.session.victims import judge
 from pumice.scheduler.topology.tree import Domain
 
 __all__ = ["DomainAttempt"]
@@ -52,36 +51,35 @@ class DomainAttempt:
     def __init__(
         self,
         session: Session,
-        choice: BundleChoice,
         preemptor: Preemptor,
         rules: EvictionRules,
         seen: Survey,
         wanted: Sequence[WantedPlaces],
+        domain: Domain,
     ) -> None:
         self._session = session
-        self._wanted = wanted
-        self._domain = session.levels.tree.root
-        self._choice = choice
         self._preemptor = preemptor
         self._rules = rules
         self._seen = seen
+        self._domain = domain
+        is_part = domain.parent is not None
+        self._inside: Bools | None = session.levels.tree.mask(domain) if is_part else None
+        self._room = Room(session.view.rows, session.view.row_of, self._here(wanted))
         self._chosen: list[VictimBundle] = []
         self._asked: deque[VictimBundle] = deque()
         self._asks = _ASKED
         self._trials = 0
         self.lacks = ""
 
-    def plan(self, domain: Domain, statement: Statement) -> bool:
+    def plan(self, statement: Statement) -> bool:
         """Evict the bundles that have to go, and promise the gang its places; if that is not possible, the statement has anything."""
-        self._domain = domain
-        room = self._room(domain)
-        if not self._may_suffice(room, domain):
+        if not self._may_suffice():
             return False
-        source = self._source(room, domain, self._choice)
-        if not self._extend(source, room, 0):
-            self._explain(room, domain)
+        source = self._source(self._rules)
+        if not self._extend(source, 0):
+            self._explain()
             return False
-        needed = self._without_spare(room, self._chosen)
+        needed = self._without_spare(self._chosen)
         if self._fits(statement, needed):
             return True  # no bundle can be put back without the places becoming too few
         low, step = 0, max(1, len(self._chosen))
@@ -90,7 +88,7 @@ class DomainAttempt:
             is_tried = False
             low = len(self._chosen)
             statement.discard()  # plugins are asked about pods on their nodes
-            if self._trials > _EXTENSIONS or not self._extend(source, room, step):
+            if self._trials > _EXTENSIONS or not self._extend(source, step):
                 return False
             step *= 4
         high = len(self._chosen)
@@ -106,58 +104,52 @@ class DomainAttempt:
 
     # -- arithmetic --------------------------------------------------------------------------
 
-    def _room(self, domain: Domain) -> Room:
-        """Places for what the gang needs at least, in a domain."""
-        view, wanted = self._session.view, self._wanted
-        if domain.parent is not None:
-            mask = self._session.levels.tree.mask(domain)
-            wanted = [msgspec.structs.replace(each, nodes=each.nodes & mask) for each in wanted]
-        return Room(view.rows, view.row_of, wanted)
+    def _here(self, wanted: Sequence[WantedPlaces]) -> Sequence[WantedPlaces]:
+        """Places for what the gang needs at least, in the domain."""
+        if self._inside is None:
+            return wanted
+        return [replace(each, nodes=each.nodes & self._inside) for each in wanted]
 
-    def _may_suffice(self, room: Room, domain: Domain) -> bool:
+    def _may_suffice(self) -> bool:
         """Whether the places would be there if all went that may go; a quick answer for gangs that nothing helps."""
-        rules, seen = self._rules, self._seen
-        rows = seen.victims(self._usable(room), rules)
-        nodes = seen.running.node[rows]
-        lacks = room.shortage(room.most(nodes, seen.running.vectors[rows]))
+        rules, seen, room = self._rules, self._seen, self._room
+        rows = seen.victims(room.nodes, rules)
+        lacks = room.shortage(room.most(seen.running.node[rows], seen.running.vectors[rows]))
         if lacks is None:
             return True
         if len(rows):
             gone = "the pod that may go" if len(rows) == 1 else f"the {len(rows)} pods that may go"
             found, needed = lacks
-            where = f"{domain.name} would hold" if domain.name else "nodes would hold"
+            name = self._domain.name
+            where = f"{name} would hold" if name else "nodes would hold"
             self.lacks = f"even without {gone}, {where} {found} of {needed} pods"
         return False
 
-    def _usable(self, room: Room) -> Bools:
-        found: Bools = np.logical_or.reduce([each.nodes for each in room.wanted])
-        return found
+    def _source(self, rules: EvictionRules) -> Iterator[VictimBundle]:
+        needs = self._preemptor.vector
+        return bundles(self._session, rules, self._seen, self._room.nodes, self._inside, needs)
 
-    def _source(self, room: Room, domain: Domain, choice: BundleChoice) -> Iterator[VictimBundle]:
-        usable, needs = self._usable(room), self._preemptor.vector
-        inside = None if domain.parent is None else self._session.levels.tree.mask(domain)
-        return bundles(self._session, self._rules, self._seen, usable, inside, needs, choice)
-
-    def _extend(self, source: Iterator[VictimBundle], room: Room, count: int) -> bool:
+    def _extend(self, source: Iterator[VictimBundle], count: int) -> bool:
         """Choose so many bundles more, or as many as are left, and then until the room may be enough; False if it is not."""
         added = 0
-        while added < count or not room.is_enough:
+        while added < count or not self._room.is_enough:
             self._session.time.check()
             if not self._asked:
                 batch = list(islice(source, self._asks))
                 if not batch:
-                    return added > 0 and room.is_enough
+                    return added > 0 and self._room.is_enough
                 self._asks *= 2
                 self._asked.extend(self._allowed(batch))
                 continue
             bundle = self._asked.popleft()
             self._chosen.append(bundle)
-            room.add(bundle)
+            self._room.add(bundle)
             added += 1
         return True
 
-    def _without_spare(self, room: Room, chosen: Sequence[VictimBundle]) -> list[VictimBundle]:
+    def _without_spare(self, chosen: Sequence[VictimBundle]) -> list[VictimBundle]:
         """The bundles without those that arithmetic can do without; the room is left as it was."""
+        room = self._room
         spare = set()
         for bundle in self._in_order_of_return(chosen):
             self._session.time.check()
@@ -173,7 +165,7 @@ class DomainAttempt:
     def _in_order_of_return(self, chosen: Sequence[VictimBundle]) -> list[VictimBundle]:
         """Broken gangs before pods that their gang can do without, the last ones first."""
         backwards = list(reversed(chosen))
-        if not self._choice.priority_first:
+        if not self._rules.setting.priority_first:
             backwards.sort(key=lambda bundle: not bundle.is_whole)
         return backwards
 
@@ -206,16 +198,7 @@ class DomainAttempt:
                 listed.setdefault(task.key, (task, number))
         tasks = [task for task, _ in listed.values()]
         numbers: Ints = np.array([number for _, number in listed.values()], dtype=np.int64)
-        running, known = self._session.view.running, self._session.state.jobs
-        places: dict[str, int] = {}
-        holders = [known[task.job].holder(task) for task in tasks]
-        job = [places.setdefault(holder.key, len(places)) for holder in holders]
-        jobs = list({holder.key: holder for holder in holders}.values())
-        rows: Ints = np.array([task.row for task in tasks], dtype=np.int64)
-        candidates = Candidates(
-            running, rows, jobs, np.array(job, dtype=np.int64), running.node[rows], bundle=numbers
-        )
-        may = judge(self._rules.checks, self._preemptor, candidates, every=True).may
+        may = may_go(self._session, self._rules, self._preemptor, tasks, numbers)
         return {
             tasks[place].key for place in np.flatnonzero(~may & (numbers >= len(gone))).tolist()
         }
@@ -230,7 +213,7 @@ class DomainAttempt:
         for task in _victims(chosen):
             statement.evict(task)
         session, queue, job = self._session, self._preemptor.queue, self._preemptor.job
-        promising = Promising(self._rules.reclaims)
+        promising = Promising(self._rules.setting.reclaims)
         tasks = to_try(session, job, (task for task in job.tasks.values() if waits(task)))
         if isinstance(tasks, DomainQueue):
             tasks.promise(queue, statement, self._domain, promising)
@@ -254,15 +237,16 @@ class DomainAttempt:
 
     # -- explaining --------------------------------------------------------------------------
 
-    def _explain(self, room: Room, domain: Domain) -> None:
+    def _explain(self) -> None:
         """Say which gang would have to be broken, if none may be."""
-        if self._choice.breaks:
+        setting = self._rules.setting
+        if setting.breaks or not setting.by_gang:
             return
-        source = self._source(room, domain, msgspec.structs.replace(self._choice, breaks=True))
+        source = self._source(replace(self._rules, setting=replace(setting, breaks=True)))
         whole = (bundle for bundle in source if bundle.is_whole)
         before = len(self._chosen)
-        if self._extend(whole, room, 1):
-            needed = self._without_spare(room, self._chosen[before:])
+        if self._extend(whole, 1):
+            needed = self._without_spare(self._chosen[before:])
             job = (needed or self._chosen[before:])[0].job
             self.lacks = f"would have to break {job.key} (priority {job.order_priority})"
 

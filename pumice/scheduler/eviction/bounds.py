@@ -6,21 +6,24 @@ the bound.
 """
 
 import heapq
-from collections.abc import Container, Iterable
+from collections.abc import Container, Sequence
 
 import numpy as np
 
-from pumice.scheduler.eviction.allowed import HALF, importance
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.session import Session
 
-__all__ = ["NO_VICTIM", "Bounds", "Cost"]
+__all__ = ["NO_VICTIM", "Bounds", "Cost", "highest_importance"]
 
 NO_VICTIM = -(1 << 63)
 """Highest priority of no victims."""
+
+_HALF = 1 << 31
+"""Priorities of pods lie between -_HALF and _HALF - 1."""
 
 Cost = tuple[float, ...]
 """Highest priority of the victims, gangs broken, victims, the node's scores (the better the smaller), the node's row."""
@@ -82,7 +85,7 @@ class Bounds:
                 possible &= np.add.reduceat(given, starts) >= lacks
                 largest = np.maximum(np.maximum.reduceat(given, starts), 1)
                 least = np.maximum(least, -(-lacks // largest))
-            lowest = np.minimum.reduceat(self._importance(rows), starts)
+            lowest = np.minimum.reduceat(self._importances(rows), starts)
             asks = ~no_victims[there]
             highest[there[asks]] = lowest[asks]
             victims[there[asks]] = least[asks]
@@ -99,11 +102,11 @@ class Bounds:
         for row in open_rows:
             self._costs[row] = (int(highest[row]), 0, int(victims[row]), *self._scores[row], row)
 
-    def _importance(self, rows: Ints) -> Ints:
-        """`importance` in columns."""
+    def _importances(self, rows: Ints) -> Ints:
+        """`_importance` in columns."""
         running = self._session.view.running
         gangs = [gang.order_priority if gang else 0 for gang in running.gangs]
-        own = np.clip(running.priority[rows], -HALF, HALF - 1)
+        own = np.clip(running.priority[rows], -_HALF, _HALF - 1)
         found: Ints = (np.array(gangs, dtype=np.int64)[running.gang[rows]] << 32) + own
         return found
 
@@ -120,12 +123,10 @@ class Bounds:
         free = (allocatable - used + nodes.releasing[row] - nodes.pipelined[row]).tolist()
         return [need.amount - free[need.column] for need in self.ranking.pods.shape.needs]
 
-    def cost(self, row: int, victims: Iterable[TaskInfo], broken: int) -> Cost:
+    def cost(self, row: int, victims: Sequence[TaskInfo], broken: int) -> Cost:
         """What it costs to evict victims on a node."""
-        jobs = self._session.state.jobs
-        values = [importance(jobs[task.job], task) for task in victims]
-        highest = max(values, default=NO_VICTIM)
-        return (highest, broken, len(values), *self._scores[row], row)
+        highest = highest_importance(self._session, victims)
+        return (highest, broken, len(victims), *self._scores[row], row)
 
     def first(self, examined: Container[int]) -> Cost | None:
         """The node with the lowest bound that has not been examined; examined ones are left out until `settle`."""
@@ -195,5 +196,17 @@ class Bounds:
             if lacks > 0 and sum([task.shape.vector.item(need.column) for task in tasks]) < lacks:
                 return None
         jobs = self._session.state.jobs
-        lowest = min([importance(jobs[task.job], task) for task in tasks])
+        lowest = min([_importance(jobs[task.job], task) for task in tasks])
         return (lowest, 0, 1, *self._scores[row], row)
+
+
+def highest_importance(session: Session, victims: Sequence[TaskInfo]) -> int:
+    """Priority of the most important one of some victims."""
+    jobs = session.state.jobs
+    return max([_importance(jobs[task.job], task) for task in victims], default=NO_VICTIM)
+
+
+def _importance(job: JobInfo, task: TaskInfo) -> int:
+    """Priority of a victim: that of its gang, then its own, as one number."""
+    own = min(max(task.priority, -_HALF), _HALF - 1)
+    return (job.order_priority << 32) + own

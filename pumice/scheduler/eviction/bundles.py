@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 import msgspec
 import numpy as np
 
-from pumice.scheduler.eviction.allowed import EvictionRules
+from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
 from pumice.scheduler.eviction.survey import Survey
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
@@ -19,21 +19,7 @@ from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import Reversed
 
-__all__ = ["BundleChoice", "VictimBundle", "bundles"]
-
-
-class BundleChoice(msgspec.Struct, frozen=True):
-    """What a configuration says about bundles.
-
-    Attributes:
-        breaks: Whether gangs may be broken at all.
-        priority_first: Whether all of a less important gang goes before the surplus of a more important one.
-        everywhere: Whether all pods of a broken gang go; otherwise those of the domain do.
-    """
-
-    breaks: bool = True
-    priority_first: bool = False
-    everywhere: bool = True
+__all__ = ["VictimBundle", "bundles"]
 
 
 class VictimBundle(msgspec.Struct, frozen=True, eq=False):
@@ -81,7 +67,6 @@ def bundles(
     usable: Bools,
     domain: Bools | None,
     needs: Ints,
-    choice: BundleChoice,
 ) -> Iterator[VictimBundle]:
     """Bundles in the order in which they go.
 
@@ -92,9 +77,9 @@ def bundles(
         usable: Nodes on which room is of use, by row.
         domain: Nodes of the domain that is looked at; None for all.
         needs: What is wanted, by column.
-        choice: What the configuration says.
     """
-    gangs = list(_gangs(session, rules, seen, usable, domain, choice))
+    setting = rules.setting
+    gangs = list(_gangs(session, rules, seen, usable, domain))
     columns = np.flatnonzero(needs)
     columns = columns[~np.isin(columns, (PODS, SCORED_CPU, SCORED_MEMORY))]
 
@@ -107,30 +92,32 @@ def bundles(
         part = -_efficiency(seen, gang, columns, needs) if is_whole else 0.0
         last = Reversed((job.created, job.key))
         key: SortKey = (*named, Reversed(session.answers.job_rank(job)), part, last)
-        return (job.order_priority, is_whole, *key) if choice.priority_first else key
+        return (job.order_priority, is_whole, *key) if setting.priority_first else key
 
-    safe = [
-        (gang, False) for gang in gangs if gang.job.is_short or gang.job.ready > gang.job.min_member
+    alone = [
+        (gang, False)
+        for gang in gangs
+        if not setting.by_gang or gang.job.is_short or gang.job.ready > gang.job.min_member
     ]
-    whole = [(gang, True) for gang in gangs if choice.breaks and gang.may_break]
-    for entries in [safe + whole] if choice.priority_first else [safe, whole]:
+    whole = [(gang, True) for gang in gangs if setting.breaks and gang.may_break]
+    for entries in [alone + whole] if setting.priority_first else [alone, whole]:
         for gang, is_whole in sorted(entries, key=place):
             session.time.check()
-            yield from _of_gang(session, seen, gang, choice, is_whole=is_whole)
+            yield from _of_gang(session, seen, gang, setting, is_whole=is_whole)
 
 
 def _of_gang(
-    session: Session, seen: Survey, gang: _Gang, choice: BundleChoice, *, is_whole: bool
+    session: Session, seen: Survey, gang: _Gang, setting: EvictionSetting, *, is_whole: bool
 ) -> Iterator[VictimBundle]:
-    """The pods that a gang can do without, or the gang."""
+    """The pods that a gang can do without, or those that may go if each goes for itself; or the gang."""
     key = session.answers.task_key
     tasks = _tasks(seen, gang.allowed[gang.local])
     tasks.sort(key=key, reverse=True)
-    safe = _safe(gang.job, tasks)
+    safe = _safe(gang.job, tasks) if setting.by_gang else tasks
     if not is_whole:
         yield from (VictimBundle(gang.job, (task,), False) for task in safe)
     elif len(safe) < len(tasks):
-        rest = _tasks(seen, gang.allowed if choice.everywhere else gang.allowed[gang.inside])
+        rest = _tasks(seen, gang.allowed if setting.everywhere else gang.allowed[gang.inside])
         rest.sort(key=key, reverse=True)
         yield VictimBundle(gang.job, tuple(rest), True)
 
@@ -141,7 +128,6 @@ def _gangs(
     seen: Survey,
     usable: Bools,
     domain: Bools | None,
-    choice: BundleChoice,
 ) -> Iterator[_Gang]:
     """Gangs with pods that may go from nodes that count."""
     running = seen.running
@@ -149,10 +135,12 @@ def _gangs(
     numbers = np.array(
         [keys.setdefault(each.gang.key, len(keys)) if each else -1 for each in running.gangs],
         dtype=np.int64,
-    )[running.gang[seen.rows]]
+    )
+    there = np.flatnonzero(running.used[seen.rows])  # others have gone since
+    numbers = numbers[running.gang[seen.rows[there]]]
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    for places in np.split(order, starts[1:]) if len(order) else ():
+    for places in np.split(there[order], starts[1:]) if len(order) else ():
         session.time.check()
         holder = running.gangs[int(running.gang[seen.rows[places[0]]])]
         if holder is None or holder.gang.key == rules.without:
@@ -165,7 +153,9 @@ def _gangs(
         local = inside & usable[running.node[allowed]]
         if not local.any():
             continue
-        if choice.everywhere:
+        if not rules.setting.by_gang:
+            may_break = False
+        elif rules.setting.everywhere:
             holding = sum([job.counts[status] for status in ALLOCATED_LIKE])
             may_break = len(allowed) == holding
         else:

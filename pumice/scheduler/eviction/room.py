@@ -6,11 +6,18 @@ import msgspec
 import numpy as np
 
 from pumice.scheduler.eviction.bundles import VictimBundle
+from pumice.scheduler.eviction.starving_jobs import lacking, waits
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.free_room import Needs, places
+from pumice.scheduler.model.free_room import Needs, least, places
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.session.session import Session
 
-__all__ = ["Room", "WantedPlaces"]
+__all__ = ["Room", "WantedPlaces", "wanted_places"]
+
+_KINDS = 8
+"""Kinds of pods of a gang whose places are counted one by one."""
 
 
 class WantedPlaces(msgspec.Struct, frozen=True, eq=False):
@@ -25,6 +32,28 @@ class WantedPlaces(msgspec.Struct, frozen=True, eq=False):
     needs: Needs
     nodes: Bools
     count: int
+
+
+def wanted_places(session: Session, job: JobInfo) -> list[WantedPlaces]:
+    """Places that a gang needs at least, for each kind of its pods, and for all of them."""
+    tasks = [task for task in job.tasks.values() if waits(task)]
+    needed = min(max(lacking(job), 1), len(tasks)) if session.extensions.needs_minimum else 1
+    kinds: dict[int, list[TaskInfo]] = {}
+    for task in tasks:
+        kinds.setdefault(task.shape.number, []).append(task)
+    firsts = [each[0] for each in kinds.values()]
+    nodes = [session.suiting(task, job.queue) for task in firsts[:_KINDS]]
+    found = []
+    anywhere = np.ones(len(session.view.rows), dtype=np.bool_)
+    if len(kinds) <= _KINDS:
+        anywhere = np.logical_or.reduce(nodes)
+        for same, mask in zip(kinds.values(), nodes, strict=True):
+            count = needed - len(tasks) + len(same)
+            if count > 0:
+                found.append(WantedPlaces(least([same[0].shape]), mask, count))
+    if len(kinds) > 1:
+        found.append(WantedPlaces(least([first.shape for first in firsts]), anywhere, needed))
+    return found
 
 
 class Room:
@@ -55,6 +84,12 @@ class Room:
         self._counts = counts
         self.totals: list[int] = counts.sum(axis=1).tolist()
         self._gone: dict[str, int] = {}
+
+    @property
+    def nodes(self) -> Bools:
+        """The nodes on which any of the places count."""
+        found: Bools = np.logical_or.reduce([each.nodes for each in self.wanted])
+        return found
 
     @property
     def is_enough(self) -> bool:

@@ -1,65 +1,44 @@
-"""Search for the node on which making room for a pod costs least.
+"""The search for victims, of which actions are settings: how a gang gets its places, and what becomes of what was found.
 
-Nodes are examined in the order of their lower bounds, in growing batches, until none can be better than the best
-result. Bounds and results are cached for all pods of a class, also in different gangs.
+A gang that is to be near to each other in the network, and every gang if gangs go as a whole, gets room for all of its pods at once,
+bundle by bundle in the best domain; others pod by pod. The evictions are decided together if they suffice; otherwise they are
+undone, and it is recorded why they do not help.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from msgspec.structs import replace
-
-from pumice.scheduler.eviction.allowed import EvictionRules, VictimOrder
-from pumice.scheduler.eviction.bounds import Bounds
-from pumice.scheduler.eviction.survey import Survey, survey
-from pumice.scheduler.eviction.victim_sets import NodeVictims, VictimSets
+from pumice.api.queues import Queue
+from pumice.scheduler.eviction.gang_search import GangSearch, lost_minimum
+from pumice.scheduler.eviction.pod_search import PodSearch
+from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
+from pumice.scheduler.eviction.survey import Surveys
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, PENDING, TaskInfo
+from pumice.scheduler.placing.domain_queue import seeks_domain
+from pumice.scheduler.results import Event
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.session.victims import EvictionFailure
 
 __all__ = ["Search"]
 
-_GROWTH = 8
-
 
 class Search:
-    """Looks for victims in one session, and evicts them in a statement.
+    """The search of one action in one session.
 
     Attributes:
-        told: Keys of gangs about which the session reports why evictions did not help.
+        surveys: Which running pods may go.
+        pods: The search for one pod after the other.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, setting: EvictionSetting) -> None:
         self._session = session
-        self.told = session.explained
-        self._classes: dict[Hashable, tuple[Bounds, VictimSets]] = {}
-        self._tentative: list[Hashable] = []
-        self._orders: list[VictimOrder] = []
-        self._places: dict[Hashable, int] = {}
-        self._spared: dict[Hashable, EvictionFailure] = {}
-        self._surveys: dict[Hashable, Survey] = {}
-        self._surveyed = 0
-        self._gangs: dict[Hashable, str] = {}
-
-    # -- statements --------------------------------------------------------------------------
-
-    def commit(self, statement: Statement) -> None:
-        """Let the decisions of a statement leave the session."""
-        self._session.commit(statement)
-        self._tentative.clear()
-
-    def discard(self, statement: Statement) -> None:
-        """Undo the decisions of a statement, and the cached results that depend on them."""
-        if not len(statement):
-            return
-        statement.discard()
-        for key in self._tentative:
-            del self._classes[key]
-        self._tentative.clear()
-        self._reset()
-        self._forget_orders()
+        self._setting = setting
+        self.surveys = Surveys(session)
+        self.pods = PodSearch(session, self.surveys)
+        self._gangs = GangSearch(session, self.surveys)
 
     @contextmanager
     def turn(self, job: JobInfo) -> Iterator[None]:
@@ -68,141 +47,117 @@ class Search:
         with session.turn(job), session.nominations.lifted(job):
             yield
         if job.key in session.errors:  # results computed from its decisions are invalid
-            self._classes.clear()
-            self._tentative.clear()
-            self._orders.clear()
+            self.pods.clear()
+            self.surveys.clear()
 
-    def place(
-        self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
-    ) -> NodeVictims | None:
-        """Evict pods for a pod and pipeline it; None if that is not possible."""
-        found = self.find(preemptor, rules, statement)
-        if found is not None:
-            self.apply(found, preemptor, statement)
-        return found
+    def serve(
+        self, rules: EvictionRules, queue: Queue, job: JobInfo, tasks: Sequence[TaskInfo]
+    ) -> tuple[bool, EvictionFailure | None]:
+        """Evict for pods of a gang.
 
-    def apply(self, found: NodeVictims, preemptor: Preemptor, statement: Statement) -> None:
-        """Evict the victims on a node, and promise their place to the one that asked."""
-        for victim in found.victims:
-            statement.evict(victim)
-        statement.pipeline(preemptor.task, self._session.state.nodes.order[found.row])
-        self._forget_orders()
-        if found.broken:
-            self._reset()  # these gangs do not count as broken again on another node
-
-    def lacks_places(self, preemptor_class: Hashable, needed: int) -> bool:
-        """True if an earlier gang with pods of a class found fewer places than the given number."""
-        places = self._places.get(preemptor_class)
-        return places is not None and places < needed
-
-    def note_places(self, preemptor_class: Hashable, places: int) -> None:
-        """Note how many places there were for pods of a class; decisions only make them fewer."""
-        self._places[preemptor_class] = places
-
-    def note_spared(
-        self, action: str, preemptor: Preemptor, rules: EvictionRules, lacks: str = ""
-    ) -> None:
-        """Note why evictions did not help a gang, and what it would lack with them; gangs with such pods share the first."""
-        usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
-        own = rules.without if rules.own_job else ""
-        key = (rules.survey_class(preemptor), own, usable.tobytes())
-        if key not in self._spared:
-            seen = self.survey(preemptor, rules)
-            words = self._session.extensions.why_spared
-            self._spared[key] = seen.spared(action, usable, rules, words)
-        found = self._spared[key]
-        if preemptor.job.never_preempts or preemptor.task.never_preempts:
-            found = replace(found, never=True)
-        if lacks:
-            found = replace(found, lacks=lacks)
-        if found.candidates:
-            self._session.spared.setdefault(preemptor.job.key, {})[action] = found
-
-    # -- searching -----------------------------------------------------------------------------
-
-    def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
-        """True if any pod may be evicted from a node that a pod may use; not computed again for a class that was searched before.
-
-        All of them may have been evicted since. A node without victims is then undone like a search without a result.
+        Returns:
+            Whether the gang got enough, and what the search shows if it did not, as far as it shows anything.
         """
-        if self._classes and rules.preemptor_class(self._session, preemptor) in self._classes:
-            return True
-        seen = self.survey(preemptor, rules)
-        if not seen.has_victims:
-            return False
-        usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
-        return seen.reaches(usable, rules)
-
-    def survey(self, preemptor: Preemptor, rules: EvictionRules) -> Survey:
-        """Running pods as they are now, and which of them may go if no others do."""
-        moment = len(self._session.touched.log)
-        if self._surveyed != moment:
-            self._surveys.clear()
-            self._surveyed = moment
-        key = rules.survey_class(preemptor)
-        found = self._surveys.get(key)
-        if found is None:
-            found = self._surveys[key] = survey(self._session, preemptor, rules)
-        return found
-
-    def find(
-        self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
-    ) -> NodeVictims | None:
-        """The best node for a pod, with its victims."""
-        bounds, sets = self._class(preemptor, rules, statement)
-        tries = sets.tries(preemptor)
-        examined: dict[int, NodeVictims | None] = {}
-        best: NodeVictims | None = None
-        size = 1
-        while True:
-            rows: list[int] = []
-            while len(rows) < size:
-                bound = bounds.first(examined)
-                if bound is None or (best is not None and best.cost <= bound):
-                    break
-                row = int(bound[-1])
-                examined[row] = None
-                rows.append(row)
-            if not rows:
-                break
-            for each in sets.on_nodes(preemptor, rows, statement, tries=tries):
-                examined[each.row] = each
-                if best is None or each.cost < best.cost:
-                    best = each
-            size *= _GROWTH
-        for row, found in examined.items():
-            if tries:
-                bounds.put_back(row)
-            else:
-                bounds.settle(row, found.cost if found is not None else None)
-        return best
-
-    def _class(
-        self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
-    ) -> tuple[Bounds, VictimSets]:
-        key = rules.preemptor_class(self._session, preemptor)
-        known = self._classes.get(key)
-        gang = self._gangs.get(key)
-        self._gangs[key] = preemptor.job.key
-        if known is not None:
-            if gang != preemptor.job.key:
-                known[0].let_another_ask()
+        session = self._session
+        if not tasks:
+            return False, None
+        statement, failure = session.statement(), None
+        if self._setting.by_gang or seeks_domain(session, job):
+            failure = self._gangs.seek(rules, queue, job, tasks, statement)
         else:
-            usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
-            victims = self.survey(preemptor, rules).victims(usable, rules)
-            bounds = Bounds(self._session, preemptor, victims)
-            order = VictimOrder(self._session, rules)
-            self._orders.append(order)
-            known = bounds, VictimSets(self._session, rules, bounds, order)
-            self._classes[key] = known
+            self.pods.seek(rules, queue, job, tasks, statement)
+        return self._finish(statement, job), failure
+
+    def _finish(self, statement: Statement, job: JobInfo) -> bool:
+        """Commit the evictions for a gang if they are enough for it; otherwise undo them.
+
+        A gang that needs no victims is left to `allocate`, whether that comes before or after.
+        """
+        session, action = self._session, self._setting.name
+        victims = statement.victims
+        needs_none = not victims and "allocate" in session.view.actions  # there is room already
+        if not len(statement) or needs_none or not session.answers.is_pipelined(job):
             if len(statement):
-                self._tentative.append(key)
-        return known
+                statement.discard()
+                self.pods.discarded()
+            return False
+        if victims:
+            session.nominated.update(statement.promises)
+            session.transactions[action] = session.transactions.get(action, 0) + 1
+        for task in victims:
+            message = f"evicted to make room for PodGroup {job.key} of queue {job.queue} ({action})"
+            event = Event("Pod", task.namespace, task.name, "Normal", "Preempted", message)
+            session.events.append(event)
+        if self._setting.by_gang:
+            session.events.extend(_of_broken_gangs(session, victims, job))
+        session.outcome(job)
+        session.commit(statement)
+        self.pods.committed()
+        return True
 
-    def _reset(self) -> None:
-        for bounds, _ in self._classes.values():
-            bounds.reset()
+    # -- why it does not help ----------------------------------------------------------------
 
-    def _forget_orders(self) -> None:
-        for order in self._orders:
-            order.forget()
+    def explain(
+        self, rules: EvictionRules, job: JobInfo, failure: EvictionFailure | None = None
+    ) -> None:
+        """Record why evictions did not help a gang, for a pod like the one in its reason; `failure` is what its search shows."""
+        first = _reported(self._session, job) if job.key in self.surveys.told else None
+        if first is None:
+            return
+        queue = self._session.state.queues[job.queue]
+        if failure is not None and failure.refused:
+            self._note_refusal(job, failure.refused)
+        elif not self._setting.reclaims or not self._is_refused(queue, job, first):
+            lacks = failure.lacks if failure is not None else ""
+            self.surveys.note_spared(Preemptor(first, job, queue), rules, lacks)
+
+    def report_refusal(self, queue: Queue, job: JobInfo) -> None:
+        """Record that its queue refuses to reclaim for a gang for which no running pod is a candidate."""
+        answers = self._session.answers
+        if answers.is_starving(job) and answers.why_invalid(job) is None:
+            first = _reported(self._session, job)
+            if first is not None:
+                self._is_refused(queue, job, first)
+
+    def _is_refused(self, queue: Queue, job: JobInfo, first: TaskInfo) -> bool:
+        """Whether a queue refuses to reclaim for a pod; this is recorded unless it is the reason of its gang already."""
+        if job.never_preempts or first.never_preempts:
+            return False
+        refusal = self._session.answers.why_not_preemptive(queue, first)
+        if refusal is None:
+            return False
+        outcome = self._session.outcomes.get(job.key)
+        if outcome is None or outcome.refused != refusal:
+            self._note_refusal(job, refusal.message)
+        return True
+
+    def _note_refusal(self, job: JobInfo, why: str) -> None:
+        action = self._setting.name
+        noted = self._session.spared.setdefault(job.key, {})
+        noted[action] = EvictionFailure(action, refused=why)
+
+
+def _of_broken_gangs(
+    session: Session, victims: Sequence[TaskInfo], job: JobInfo
+) -> Iterator[Event]:
+    """What the owners of gangs are told that lose their minimum by evictions that have been decided."""
+    for other, count in lost_minimum(session, victims).items():
+        broken = session.state.jobs[other]
+        left = sum([broken.counts[status] for status in ALLOCATED_LIKE])
+        pods = f"{count} pod{'' if count == 1 else 's'}"
+        what = (
+            f"evicted below its minimum ({pods}; {left} left)"
+            if left
+            else f"evicted as a whole ({pods})"
+        )
+        message = f"{what} for {job.key} (priority {job.order_priority})"
+        yield Event("PodGroup", broken.namespace, broken.name, "Normal", "GangPreempted", message)
+
+
+def _reported(session: Session, job: JobInfo) -> TaskInfo | None:
+    """The first pod like the one in the reason of a gang; one for which others may be evicted comes first."""
+    tasks = [task for task in job.tasks.values() if task.status is PENDING]
+    outcome = session.outcomes.get(job.key)
+    if outcome is not None and outcome.failed is not None:
+        tasks = [task for task in tasks if task.shape is outcome.failed[0].shape]
+    return min(tasks, key=lambda task: (task.never_preempts, task.order), default=None)

@@ -6,21 +6,19 @@ evicted when the action begins are skipped; one survey of running pods serves al
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pumice.api.queues import Queue
-from pumice.scheduler.eviction.allowed import EvictionRules
-from pumice.scheduler.eviction.search import Search
-from pumice.scheduler.eviction.survey import accepted_gangs
+from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting, rules_for
+from pumice.scheduler.eviction.survey import Surveys, accepted_gangs
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup, SubGroups
 from pumice.scheduler.model.tasks import PENDING, PIPELINED, TaskInfo
-from pumice.scheduler.placing.domain_queue import must_be_near
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
-__all__ = ["lacking", "may_help", "starving_jobs", "waiting_tasks"]
+__all__ = ["lacking", "may_help", "starving_jobs", "waiting_tasks", "waits"]
 
 INTERVAL = 1.0
 """Seconds between two searches for all gangs."""
@@ -28,29 +26,24 @@ INTERVAL = 1.0
 
 def starving_jobs(
     session: Session,
-    search: Search,
-    action: str,
-    rules_for: Callable[[JobInfo, Queue], EvictionRules],
-    unaided: dict[str, list[JobInfo]] | None = None,
-    *,
-    seeks_domains: bool = False,
+    surveys: Surveys,
+    setting: EvictionSetting,
+    unaided: dict[str, list[JobInfo]],
 ) -> dict[str, PriorityQueue[JobInfo]]:
     """Gangs below their minimum, by open queue.
 
     Args:
         session: The session.
-        search: Looks at running pods.
-        action: Name of the action.
-        rules_for: What may be evicted for a gang; the same for gangs of a queue that hold nothing.
-        unaided: Receives gangs of which only `report_refusal` is to be called, by queue: no running pod is a candidate for
-            them, but their queue may refuse the action.
-        seeks_domains: Whether gangs that must be in one domain of the network take part.
+        surveys: Look at running pods.
+        setting: What the action evicts.
+        unaided: Receives gangs of which only `Search.report_refusal` is to be called, by queue: no running pod is a candidate for
+            them, but their queue may refuse to reclaim.
     """
     shared: dict[str, EvictionRules | None] = {}  # None where no running pod is a candidate
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
     losing = {session.state.tasks[key].job for key in session.committed.evicted}
-    told = search.told
+    told = surveys.told
 
     def takes_part(job: JobInfo) -> bool:
         if job.key in losing:
@@ -63,27 +56,22 @@ def starving_jobs(
             return False
         if leaves_out and not (job.holding or queue.is_fifo):
             if name not in shared:
-                rules = rules_for(job, queue)
+                rules = rules_for(session, setting, job, queue)
                 has_candidates = accepted_gangs(session.view.running, rules).any()
                 shared[name] = rules if has_candidates else None
             known = shared[name]
             if known is None:  # no running pod was spared, so that only a refusal is to be reported
-                if (
-                    unaided is not None
-                    and job.key in told
-                    and session.state.gangs.takes(queue, job)
-                ):
+                is_reported = setting.reclaims and job.key in told
+                if is_reported and session.state.gangs.takes(queue, job):
                     unaided.setdefault(name, []).append(job)
                 return False
-            if job.key not in told and not may_help(session, search, known, queue, job):
+            if job.key not in told and not may_help(session, surveys, known, queue, job):
                 return False
         if not (job.holding or session.state.gangs.takes(queue, job)):
             return False
-        if not seeks_domains and must_be_near(session, job):
-            return False
         return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
 
-    return session.answers.by_queue(_jobs(session, action), takes_part, session.fail)
+    return session.answers.by_queue(_jobs(session, setting.name), takes_part, session.fail)
 
 
 def _jobs(session: Session, action: str) -> list[JobInfo]:
@@ -99,6 +87,11 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
         state.gangs.waiting[key]
         for key in sorted(state.gangs.waiting.keys() - state.gangs.quarantined.keys())
     ]
+
+
+def waits(task: TaskInfo) -> bool:
+    """Whether a pod waits for a node and for nothing else."""
+    return task.status is PENDING and not task.gates
 
 
 def lacking(job: JobInfo) -> int:
@@ -135,7 +128,7 @@ def _may_take(job: JobInfo) -> Iterator[TaskInfo]:
     if job.never_preempts:
         return
     for task in job.tasks.values():
-        if task.status is PENDING and not task.gates and not task.never_preempts:
+        if waits(task) and not task.never_preempts:
             yield task
 
 
@@ -157,19 +150,21 @@ def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
 
 
 def may_help(
-    session: Session, search: Search, rules: EvictionRules, queue: Queue, job: JobInfo
+    session: Session, surveys: Surveys, rules: EvictionRules, queue: Queue, job: JobInfo
 ) -> bool:
-    """True if any pod may be evicted for a gang; if not, `allocate` uses the free resources.
+    """Whether any pod may be evicted for a gang; if not, `allocate`, if it is there, uses the free resources.
 
     Args:
         session: The session.
-        search: Looks at running pods.
+        surveys: Look at running pods.
         rules: What may be evicted.
         queue: Queue of the gang.
         job: The gang.
     """
+    if "allocate" not in session.view.actions:
+        return True
     for task in _kinds(session, job):
-        helps = search.may_help(Preemptor(task, job, queue), rules)
+        helps = surveys.may_help(Preemptor(task, job, queue), rules)
         if helps and session.answers.why_impossible(task.shape) is None:
             return True
     return False

@@ -1,23 +1,28 @@
 """Running pods that may be evicted for a pod on any node, and why others may not.
 
 Plugins get each candidate as if it were the only one on its node. A pod that is refused then is refused in any case,
-because plugins only become stricter with every further victim. The answers are cached for all preemptors of the same
-class, so that many waiting gangs cost little more than one.
+because plugins only become stricter with every further victim. So the answers are kept for all preemptors of the same
+class as long as their queue has its turn, and many waiting gangs cost little more than one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
-from pumice.scheduler.eviction.allowed import EvictionRules, is_protected
+from pumice.api import keys
+from pumice.api.meta import parse_bool
+from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, WhySpared
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.running_pods import RunningTable
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import EvictionFailure, VictimAnswers, judge
 
-__all__ = ["Survey", "accepted_gangs", "survey"]
+__all__ = ["Survey", "Surveys", "accepted_gangs", "may_go"]
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -29,8 +34,8 @@ class Survey(msgspec.Struct, frozen=True):
         is_open: Those that are preemptable, and whose eviction was not refused a moment ago.
         may: Those that may be evicted.
         judgement: What plugins say about those that are open.
-        has_victims: Whether any of them may be evicted.
         nodes: Nodes from which any of them may be evicted.
+        moment: How many pods the session had evicted before.
     """
 
     running: RunningTable
@@ -38,8 +43,8 @@ class Survey(msgspec.Struct, frozen=True):
     is_open: Bools
     may: Bools
     judgement: VictimAnswers
-    has_victims: bool
     nodes: Bools
+    moment: int
 
     def reaches(self, usable: Bools, rules: EvictionRules) -> bool:
         """Whether `victims` finds any."""
@@ -58,12 +63,11 @@ class Survey(msgspec.Struct, frozen=True):
         return rows[self._asked(rows, usable, rules)]
 
     def spared(
-        self, action: str, usable: Bools, rules: EvictionRules, words: Mapping[str, WhySpared]
+        self, usable: Bools, rules: EvictionRules, words: Mapping[str, WhySpared]
     ) -> EvictionFailure:
         """Count what speaks against evicting the pods that the action looked at.
 
         Args:
-            action: Name of the action.
             usable: As for `victims`.
             rules: As for `victims`.
             words: What plugins say about pods that they spare.
@@ -72,7 +76,7 @@ class Survey(msgspec.Struct, frozen=True):
         is_refused = asked[self.is_open] & ~self.judgement.may
         by = _by_plugin(self.judgement, is_refused)
         return EvictionFailure(
-            action=action,
+            action=rules.setting.name,
             candidates=int(np.count_nonzero(asked)),
             allowed=int(np.count_nonzero(asked & self.may)),
             protected=int(np.count_nonzero(asked & ~self.is_open)),
@@ -82,26 +86,103 @@ class Survey(msgspec.Struct, frozen=True):
                 for name, places in by.items()
                 if name in words
             },
-            gangs=len(np.unique(self.running.gang[self.rows[asked]])) if rules.breaks_gangs else 0,
+            gangs=len(np.unique(self.running.gang[self.rows[asked]]))
+            if rules.setting.by_gang
+            else 0,
         )
 
     def _asked(self, rows: Ints, usable: Bools, rules: EvictionRules) -> Bools:
-        asked: Bools = usable[self.running.node[rows]]
+        asked: Bools = usable[self.running.node[rows]] & self.running.used[rows]
         own = self.running.number(rules.without) if rules.without else -1
         if own >= 0:
             asked &= self.running.gang[rows] != own
         return asked
 
 
-def survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Survey:
-    """Look at all running pods for one that asks, and for all for which `EvictionRules.survey_class` is the same."""
+class Surveys:
+    """The surveys of one action.
+
+    Attributes:
+        told: Keys of gangs about which the session reports why evictions did not help.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.told = session.explained
+        self._kept: dict[Hashable, Survey] = {}
+        self._spared: dict[Hashable, EvictionFailure] = {}
+
+    def begin_queue(self) -> None:
+        """Another queue has its turn: what others lost or got makes other pods candidates for it."""
+        if any(not self.is_current(each) for each in self._kept.values()):
+            self._kept.clear()
+
+    def is_current(self, seen: Survey) -> bool:
+        """Whether no pod was evicted since."""
+        return seen.moment == len(self._session.committed.evicted)
+
+    def of(
+        self,
+        preemptor: Preemptor,
+        rules: EvictionRules,
+        *,
+        current: bool = False,
+        tentative: bool = False,
+    ) -> Survey:
+        """Running pods, and which of them may go if no others do.
+
+        Args:
+            preemptor: A pod that asks; those for which `EvictionRules.survey_class` is the same share the answer.
+            rules: What may be evicted.
+            current: Whether the answer is not to be from before an eviction that was decided since.
+            tentative: Whether decisions are in effect that may be undone, so that the answer is not kept.
+        """
+        key = rules.survey_class(preemptor)
+        found = self._kept.get(key)
+        if found is None or (current and not self.is_current(found)):
+            found = _survey(self._session, preemptor, rules)
+            if not tentative:
+                self._kept[key] = found
+        return found
+
+    def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
+        """True if any pod may be evicted from a node that a pod may use."""
+        seen = self.of(preemptor, rules)
+        if not seen.nodes.any():
+            return False
+        usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
+        return seen.reaches(usable, rules)
+
+    def note_spared(self, preemptor: Preemptor, rules: EvictionRules, lacks: str = "") -> None:
+        """Note why evictions did not help a gang, and what it would lack with them; gangs with such pods share the first."""
+        usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
+        key = (rules.survey_class(preemptor), rules.without, usable.tobytes())
+        if key not in self._spared:
+            seen = self.of(preemptor, rules, current=True)
+            words = self._session.extensions.why_spared
+            self._spared[key] = seen.spared(usable, rules, words)
+        found = self._spared[key]
+        if preemptor.job.never_preempts or preemptor.task.never_preempts:
+            found = replace(found, never=True)
+        if lacks:
+            found = replace(found, lacks=lacks)
+        if found.candidates:
+            self._session.spared.setdefault(preemptor.job.key, {})[rules.setting.name] = found
+
+    def clear(self) -> None:
+        """What was computed is not valid, because a plugin has failed."""
+        self._kept.clear()
+
+
+def _survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Survey:
+    """Look at all running pods."""
     running = session.view.running
     rows = _looked_at(session, preemptor, rules)
     is_open: Bools = running.preemptable[rows]
-    if rules.only_running:
+    if rules.setting.reclaims:
         is_open &= running.runs[rows]
-    if rules.breaks_gangs:
-        protected = [gang is not None and is_protected(gang.gang) for gang in running.gangs]
+    if rules.setting.by_gang:
+        protected = [gang is not None and _is_protected(gang.gang) for gang in running.gangs]
         is_open &= ~np.array(protected, dtype=np.bool_)[running.gang[rows]]
     for key in session.state.pods.spared:
         task = session.state.tasks.get(key)
@@ -116,12 +197,52 @@ def survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Surv
     places[numbers] = np.arange(len(numbers))
     named = [gang for number in numbers.tolist() if (gang := running.gangs[number])]
     candidates = Candidates(running, open_rows, named, places[gangs])
-    judgement = judge(rules.checks, preemptor, candidates, every=rules.breaks_gangs)
+    judgement = judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang)
     may = np.zeros(len(rows), dtype=np.bool_)
     may[is_open] = judgement.may
     nodes = np.zeros(len(session.view.rows), dtype=np.bool_)
     nodes[running.node[rows[may]]] = True
-    return Survey(running, rows, is_open, may, judgement, bool(may.any()), nodes)
+    moment = len(session.committed.evicted)
+    return Survey(running, rows, is_open, may, judgement, nodes, moment)
+
+
+def may_go(
+    session: Session,
+    rules: EvictionRules,
+    preemptor: Preemptor,
+    tasks: Sequence[TaskInfo],
+    bundle: Ints | None = None,
+) -> Bools:
+    """Which pods plugins let go, each after those before it: those of its node, or with `bundle` all.
+
+    Args:
+        session: The session.
+        rules: What may be evicted.
+        preemptor: The pod that asks.
+        tasks: The pods; without `bundle` those of one node stand together.
+        bundle: See `Candidates`.
+    """
+    if not tasks:
+        return np.zeros(0, dtype=np.bool_)
+    running, known = session.view.running, session.state.jobs
+    holders = [known[task.job].holder(task) for task in tasks]
+    jobs = {holder.key: holder for holder in holders}
+    places = {key: place for place, key in enumerate(jobs)}
+    job: Ints = np.array([places[holder.key] for holder in holders], dtype=np.int64)
+    rows: Ints = np.array([task.row for task in tasks], dtype=np.int64)
+    candidates = Candidates(
+        running, rows, list(jobs.values()), job, running.node[rows], bundle=bundle
+    )
+    return judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang).may
+
+
+def _is_protected(job: JobInfo) -> bool:
+    """Whether the PodGroup of a gang says that its pods may not be evicted."""
+    if job.group is None:
+        return False
+    meta = job.group.metadata
+    said = (parse_bool(meta.annotation(keys.PREEMPTABLE)), parse_bool(meta.label(keys.PREEMPTABLE)))
+    return next((not each for each in said if each is not None), False)
 
 
 def accepted_gangs(running: RunningTable, rules: EvictionRules) -> Bools:

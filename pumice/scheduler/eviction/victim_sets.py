@@ -8,19 +8,19 @@ reprieved, the last one first.
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
-import numpy as np
 
-from pumice.scheduler.eviction.allowed import EvictionRules, VictimOrder
 from pumice.scheduler.eviction.bounds import Bounds, Cost
-from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.eviction.settings import EvictionRules
+from pumice.scheduler.eviction.survey import may_go
+from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
-from pumice.scheduler.session.victims import allowed
 
-__all__ = ["NodeVictims", "VictimSets", "fewest"]
+__all__ = ["NodeVictims", "VictimOrder", "VictimSets"]
 
 
 class NodeVictims(msgspec.Struct, frozen=True):
@@ -37,6 +37,45 @@ class NodeVictims(msgspec.Struct, frozen=True):
     row: int
     victims: tuple[TaskInfo, ...]
     broken: int
+
+
+class VictimOrder:
+    """Candidates of a node in the order in which they would go; keys of gangs are kept while nothing changes them."""
+
+    __slots__ = ("_answers", "_jobs", "_queues", "_rules", "_state")
+
+    def __init__(self, session: Session, rules: EvictionRules) -> None:
+        self._state = session.state
+        self._answers = session.answers
+        self._rules = rules
+        self._jobs: dict[str, SortKey] = {}
+        self._queues: dict[str, SortKey] = {}
+
+    def forget(self) -> None:
+        """Ask for the keys of gangs and queues again; a decision has changed some."""
+        self._jobs.clear()
+        self._queues.clear()
+
+    def sort(self, tasks: list[TaskInfo]) -> None:
+        """Put the candidates of one node into order."""
+        tasks.sort(key=self._key, reverse=True)
+        if self._rules.queue_key is not None:
+            tasks.sort(key=self._queue_key)
+
+    def _key(self, task: TaskInfo) -> SortKey:
+        holder = self._state.jobs[task.job].holder(task)
+        key = self._jobs.get(holder.key)
+        if key is None:
+            key = self._jobs[holder.key] = self._answers.job_rank(holder)
+        return key, self._answers.task_key(task), task.key
+
+    def _queue_key(self, task: TaskInfo) -> SortKey:
+        name = self._state.jobs[task.job].holder(task).queue
+        key = self._queues.get(name)
+        if key is None:
+            assert self._rules.queue_key is not None
+            key = self._queues[name] = self._rules.queue_key(self._state.queues[name])
+        return key
 
 
 class VictimSets:
@@ -69,7 +108,7 @@ class VictimSets:
                 victims = self._tried(preemptor, row, candidates, statement)
             else:
                 needs = bounds.ranking.pods.shape.needs
-                victims = fewest(candidates, bounds.missing(row), needs)
+                victims = _fewest(candidates, bounds.missing(row), needs)
             if victims is not None:
                 broken = self._broken(victims)
                 yield NodeVictims(bounds.cost(row, victims, broken), row, tuple(victims), broken)
@@ -85,35 +124,16 @@ class VictimSets:
             self._order.sort(found)
             tasks += found
             ends.append(len(tasks))
-        may = self._may(preemptor, rows, tasks, ends)
+        may = may_go(self._session, self._rules, preemptor, tasks)
+        refuses = not may.all()
         start = 0
         for row, end in zip(rows, ends, strict=True):
             chosen = tasks[start:end]
-            if may is not None:
+            if refuses:
                 self._bounds.refused.add(row)
                 chosen = [task for task, yes in zip(chosen, may[start:end], strict=True) if yes]
             yield row, chosen
             start = end
-
-    def _may(
-        self, preemptor: Preemptor, rows: Sequence[int], tasks: list[TaskInfo], ends: list[int]
-    ) -> list[bool] | None:
-        if not tasks:
-            return None
-        known = self._session.state.jobs
-        jobs: dict[str, int] = {}
-        holders = [known[task.job].holder(task).key for task in tasks]
-        places = [jobs.setdefault(key, len(jobs)) for key in holders]
-        counts = np.diff(np.array(ends), prepend=0)
-        candidates = Candidates(
-            self._session.view.running,
-            np.array([task.row for task in tasks], dtype=np.int64),
-            [known[key] for key in jobs],
-            np.array(places, dtype=np.int64),
-            np.repeat(np.array(rows, dtype=np.int64), counts),
-        )
-        found = allowed(self._rules.checks, preemptor, candidates)
-        return None if found is None else found.tolist()
 
     def _tried(
         self, preemptor: Preemptor, row: int, candidates: Sequence[TaskInfo], statement: Statement
@@ -161,7 +181,7 @@ def _breaks(job: JobInfo, lost: int) -> bool:
     return job.ready - lost < job.min_member <= job.ready
 
 
-def fewest(
+def _fewest(
     candidates: Iterable[TaskInfo], missing: Sequence[int], needs: Sequence[Need]
 ) -> list[TaskInfo] | None:
     """Candidates that make up for what is missing, without those that are not needed; None if all do not.

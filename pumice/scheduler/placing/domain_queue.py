@@ -23,14 +23,14 @@ from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["DomainQueue", "must_be_near", "to_try"]
+__all__ = ["DomainQueue", "must_be_near", "seeks_domain", "to_try"]
 
 
 def to_try(
     session: Session, job: JobInfo, tasks: Iterable[TaskInfo]
 ) -> "PodQueue | Units | DomainQueue":
     """Pods of a job in their order; those of a job with sub-groups as units, those of one that seeks a domain as a whole."""
-    if _seeks_domain(session, job):
+    if seeks_domain(session, job):
         return DomainQueue(session, job, tasks)
     divided = PodQueue if job.sub_groups is None else Units
     return divided(session, job, tasks)
@@ -41,7 +41,7 @@ def must_be_near(session: Session, job: JobInfo) -> bool:
     return any(limit.is_hard for limit in _limits(session, job))
 
 
-def _seeks_domain(session: Session, job: JobInfo) -> bool:
+def seeks_domain(session: Session, job: JobInfo) -> bool:
     """Whether something is said about the network that may make a difference."""
     limits = _limits(session, job)
     if not limits:

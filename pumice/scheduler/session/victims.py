@@ -13,7 +13,7 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, VictimCheck
 from pumice.scheduler.points import Extension, SortKey
 
-__all__ = ["EvictionFailure", "Reversed", "VictimAnswers", "allowed", "judge"]
+__all__ = ["EvictionFailure", "Reversed", "VictimAnswers", "judge"]
 
 
 class EvictionFailure(msgspec.Struct, frozen=True):
@@ -114,16 +114,6 @@ class VictimAnswers(msgspec.Struct, frozen=True):
     plugins: tuple[str, ...]
 
 
-def allowed(
-    checks: Sequence[Extension[VictimCheck]], preemptor: Preemptor, candidates: Candidates
-) -> Bools | None:
-    """Which candidates may be evicted for a pod, see `judge`; None where no plugin refuses any of them."""
-    answers, count = _answers(checks, preemptor, candidates), len(candidates)
-    if answers and all(np.count_nonzero(mask) == count for _, mask in answers):
-        return None
-    return _agreed(answers, candidates)
-
-
 def judge(
     checks: Sequence[Extension[VictimCheck]],
     preemptor: Preemptor,
@@ -145,6 +135,8 @@ def judge(
     answers = _answers(checks, preemptor, candidates)
     plugins = tuple(dict.fromkeys(each.plugin for each, _ in answers))
     refused_by = np.full(len(candidates), -1, dtype=np.int64)
+    if answers and all(mask.all() for _, mask in answers):
+        return VictimAnswers(np.ones(len(candidates), dtype=np.bool_), refused_by, plugins)
     for each, mask in answers:
         refused_by[(refused_by < 0) & ~mask] = plugins.index(each.plugin)
     may = (refused_by < 0) & bool(answers) if every else _agreed(answers, candidates)

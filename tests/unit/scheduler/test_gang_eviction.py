@@ -1,4 +1,4 @@
-"""gangpreempt and gangreclaim, row by row; then evicted pods are gone, and five more cycles evict nothing.
+"""Evictions for gangs as a whole, row by row; then evicted pods are gone, and five more cycles evict nothing.
 
 The same rows are simulated by `tests/unit/cli/test_simulate_gang_eviction.py`.
 """
@@ -13,7 +13,8 @@ import yaml
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.scheduler import CycleResult
 from pumice.scheduler.eviction.gang_search import GangSearch
-from pumice.scheduler.model.candidates import Preemptor
+from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.session.victims import judge
 from tests.unit.scheduler.scenarios import (
     NOW,
     Scenario,
@@ -65,7 +66,7 @@ def cluster(case: Raw) -> Raw:
         options |= {"prio": priority, "created": created}
         groups.append(["ns", name, queue, minimum, phase, options])
         for index in range(size):
-            node, status = (nodes[index], "Running") if nodes else ("", "Pending")
+            node, status = (nodes[index], "Running") if nodes[index:] else ("", "Pending")
             of_pod = {"prio": TABLE["classes"][priority]} | policy
             of_pod |= {"labels": {"of": of[index]}} if of else {}
             of_pod |= {"preemptable": False} if index < kept else {}
@@ -206,13 +207,13 @@ def test_gangs_that_find_too_little_are_looked_at_once_for_all_of_their_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sought = []
-    seek = GangSearch.seek
+    find = GangSearch.find
 
-    def seeking(search: GangSearch, preemptor: Preemptor, *others: Any) -> str:
+    def finding(search: GangSearch, preemptor: Preemptor, *others: Any) -> str:
         sought.append(preemptor.job.name)
-        return seek(search, preemptor, *others)
+        return find(search, preemptor, *others)
 
-    monkeypatch.setattr(GangSearch, "seek", seeking)
+    monkeypatch.setattr(GangSearch, "find", finding)
     running = {"v": ["q", 3, 3, "low", "abc"], "o": ["q", 1, 1, "high", "d"]}
     waiting = {name: ["q", 4, 4, "high"] for name in ("p", "p2", "p3")}
     scenario = scenario_of({"gangs": running | waiting | {"larger": ["q", 5, 5, "high"]}})
@@ -221,6 +222,23 @@ def test_gangs_that_find_too_little_are_looked_at_once_for_all_of_their_kind(
     why = "even without the 3 pods that may go, nodes would hold 3 of 4 pods"
     for name in waiting:
         assert why in result.pending[f"ns/{name}"].summary
+
+
+def test_all_gangs_of_a_queue_share_one_look_at_running_pods(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked = []
+
+    def judging(checks: Any, preemptor: Preemptor, candidates: Candidates, **how: Any) -> Any:
+        looked.append(preemptor.job.name)
+        return judge(checks, preemptor, candidates, **how)
+
+    monkeypatch.setattr("pumice.scheduler.eviction.survey.judge", judging)
+    waiting = {f"p{size}": ["q1", size, size, "low"] for size in (1, 2, 3)}
+    case = _row("GR-08-guarantee") | {"gangs": {"v": ["q2", 4, 4, "low", "abcd"]} | waiting}
+    assert scenario_of(case).cycle().evicted == []
+    assert looked[:2] == ["p1", "p1"]  # of all running pods, and of the gang that might go
+    assert Counter(looked) == {"p1": 2, "p2": 1}
 
 
 def test_a_queue_takes_back_for_no_pod_that_it_may_not_whichever_pods_find_places() -> None:

@@ -6,13 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.eviction.allowed import (
-    EvictionRules,
-    between_jobs,
-    between_queues,
-    importance,
-)
-from pumice.scheduler.eviction.search import Search
+from pumice.scheduler.eviction.bounds import highest_importance
+from pumice.scheduler.eviction.pod_search import PodSearch
+from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting, rules_for
+from pumice.scheduler.eviction.survey import Surveys
 from pumice.scheduler.eviction.victim_sets import NodeVictims
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.nodes import NodeRecord
@@ -30,6 +27,8 @@ LOOSE: list[list[Any]] = [
     ["nodeorder"],
 ]
 """Gangs may lose their minimum."""
+PREEMPT = EvictionSetting("preempt", reclaims=False, by_gang=False)
+RECLAIM = EvictionSetting("reclaim", reclaims=True, by_gang=False)
 
 
 @st.composite
@@ -97,8 +96,7 @@ def _slow(
                 jobs[key].ready - count < jobs[key].min_member <= jobs[key].ready
                 for key, count in lost.items()
             )
-            highest = max((importance(jobs[t.job], t) for t in victims), default=-(1 << 63))
-            cost = (highest, broken, len(victims))
+            cost = (highest_importance(session, victims), broken, len(victims))
             plans.append((cost, sorted(task.key for task in victims)))
     return min(plans, default=None)
 
@@ -127,13 +125,13 @@ def _slow_node(
             job is not None
             and job.group is not None
             and task.row >= 0
-            and (task.status is SchedulingStatus.RUNNING or not rules.only_running)
-            and rules.accepts(job)
+            and (task.status is SchedulingStatus.RUNNING or not rules.setting.reclaims)
+            and bool(rules.queues[job.row])
             and task.job != rules.without
             and task.is_preemptable
             and not task.is_critical
             and (task.shape.is_empty or not preemptor.task.shape.is_empty)
-            and (rules.name == "queues" or job.order_priority < preemptor.job.order_priority)
+            and (rules.setting.reclaims or job.order_priority < preemptor.job.order_priority)
             and (not guards or job.ready > job.min_member)
             and (not guards or _role_surplus(session, task) > 0)
         )
@@ -195,7 +193,7 @@ def _check_all(scenario: Scenario, *, reclaims: bool, guards: bool) -> None:
     """Twice the same search: each pod with what was decided for those before, and then all of it undone."""
     session = open_session(scenario)
     before = dump(scenario.state)
-    search = Search(session)
+    search = PodSearch(session, Surveys(session))
     found = []
     for _ in range(2):
         statement = session.statement()
@@ -203,7 +201,8 @@ def _check_all(scenario: Scenario, *, reclaims: bool, guards: bool) -> None:
             _check(session, search, preemptor, statement, reclaims=reclaims, guards=guards)
             for preemptor in _waiting(session)
         ]
-        search.discard(statement)
+        statement.discard()
+        search.discarded()
         assert dump(scenario.state) == before
         found.append(plans)
     assert found[0] == found[1]
@@ -212,18 +211,14 @@ def _check_all(scenario: Scenario, *, reclaims: bool, guards: bool) -> None:
 
 def _check(
     session: Session,
-    search: Search,
+    search: PodSearch,
     preemptor: Preemptor,
     statement: Statement,
     *,
     reclaims: bool,
     guards: bool,
 ) -> NodeVictims | None:
-    rules = (
-        between_queues(session, preemptor.queue)
-        if reclaims
-        else between_jobs(session, preemptor.job)
-    )
+    rules = rules_for(session, RECLAIM if reclaims else PREEMPT, preemptor.job, preemptor.queue)
     expected = _slow(session, preemptor, rules, guards=guards)
     plan = search.find(preemptor, rules, statement)
     if expected is None or plan is None:
@@ -280,11 +275,11 @@ def test_what_gangs_alike_have_found_before_changes_nothing(cluster: dict[str, A
     """Answers of drf become stricter with each pod of a gang; the next gang starts with the first answers again."""
     scenario = Scenario(cluster, config_text([["drf"]]))
     session = open_session(scenario)
-    shared = Search(session)
+    shared = PodSearch(session, Surveys(session))
     statement = session.statement()
     for preemptor in _waiting(session):
-        rules = between_jobs(session, preemptor.job)
-        alone = Search(session).find(preemptor, rules, statement)
+        rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
+        alone = PodSearch(session, Surveys(session)).find(preemptor, rules, statement)
         plan = shared.find(preemptor, rules, statement)
         assert plan == alone
         if plan is not None:
@@ -315,9 +310,9 @@ def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
         config_text([["drf"], ["nodeorder"]]),
     )
     session = open_session(scenario)
-    search, statement = Search(session), session.statement()
-    plans = [
-        search.place(preemptor, between_jobs(session, preemptor.job), statement)
-        for preemptor in _waiting(session)
-    ]
+    search, statement = PodSearch(session, Surveys(session)), session.statement()
+    plans = []
+    for preemptor in _waiting(session):
+        rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
+        plans.append(search.place(preemptor, rules, statement))
     assert [plan is not None for plan in plans] == [True, False, True]
