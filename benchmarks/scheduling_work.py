@@ -82,6 +82,12 @@ def racks(state: ClusterState) -> None:
         state.set_hyper_node(HyperNode(metadata=ObjectMeta(name=name), spec=spec))
 
 
+def other_gangs_in_racks(state: ClusterState) -> None:
+    """500 gangs of 20 equal pods, which may be in any rack."""
+    racks(state)
+    equal_gangs(state)
+
+
 IN_ONE_RACK = NetworkTopology("hard", 1)
 
 
@@ -114,6 +120,18 @@ def partitions_in_racks(state: ClusterState) -> None:
         made = equal_pod("gang-0", 0, index)
         labels = {keys.PARTITION_ID: str(index // 10)}
         state.set_pod(replace(made, metadata=replace(made.metadata, labels=labels)))
+
+
+def elastic_in_racks(state: ClusterState) -> None:
+    """A gang of 2,000 pods that can start with one of them, as near to each other as there is room."""
+    racks(state)
+    add_gang(state, "gang-0", 1)
+    group = state.jobs[f"{NAMESPACE}/gang-0"].group
+    assert group is not None
+    spec = replace(group.spec, network_topology=NetworkTopology("soft"))
+    state.set_pod_group(replace(group, spec=spec))
+    for index in range(2000):
+        state.set_pod(equal_pod("gang-0", 0, index))
 
 
 def single_pods(state: ClusterState) -> None:
@@ -368,5 +386,7 @@ NETWORK: tuple[tuple[str, Callable[[ClusterState], None], int], ...] = (
     ("gangs in racks", gangs_in_racks, 1000),
     ("gangs in racks", gangs_in_racks, 5000),
     ("100 partitions of 10 pods in racks", partitions_in_racks, 1000),
+    ("an elastic gang of 2,000 pods in racks", elastic_in_racks, 1000),
+    ("other gangs in racks", other_gangs_in_racks, 5000),
 )
 """The same in a network of HyperNodes, with the number of nodes."""

@@ -4,7 +4,7 @@ The gang is tried as a whole, in one domain after the other, until it is ready. 
 rest of it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import JobInfo
@@ -13,7 +13,7 @@ from pumice.scheduler.placing.domain_turn import DomainTurn
 from pumice.scheduler.placing.filling import Promising, may_begin
 from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far
 from pumice.scheduler.placing.pod_queue import PodQueue
-from pumice.scheduler.placing.requests import held_rows
+from pumice.scheduler.placing.requests import MembersOf
 from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.outcomes import JobOutcome
@@ -79,6 +79,8 @@ class DomainQueue:
         self._job = job
         self._pods = sorted(tasks, key=session.answers.task_key)
         self._rest: PodQueue | Units | None = None
+        self._members = MembersOf(session, job)
+        self._last: Collection[str] = ()
         tree = session.levels.tree
         spec = job.group.spec if job.group is not None else None
         self._limit = limit_of(spec.network_topology if spec is not None else None, tree)
@@ -95,32 +97,46 @@ class DomainQueue:
     ) -> None:
         """Only promise pods their places, all of them inside a domain; nothing, if what is said of the network forbids it."""
         if self._why_hopeless() is None:
-            turn = DomainTurn(
-                self._session, queue, self._job, statement, self._limit, around, promising
-            )
-            turn.whole(self._pods)
+            self._turn(queue, statement, around, promising).whole(self._pods)
+
+    def _turn(
+        self,
+        queue: Queue,
+        statement: Statement,
+        around: Domain | None = None,
+        promising: Promising | None = None,
+    ) -> DomainTurn:
+        session, job, members = self._session, self._job, self._members
+        return DomainTurn(session, queue, job, statement, self._limit, members, around, promising)
 
     def fill(self, queue: Queue, statement: Statement, outcome: JobOutcome) -> bool:
         """Place or promise pods until the gang is ready or cannot become so; whether it is ready."""
-        is_ready = self._session.answers.is_ready(self._job)
-        refusal = self._why_hopeless()
+        session, job = self._session, self._job
+        is_ready = session.answers.is_ready(job)
+        refusal = self._why_hopeless() if self._rest is None else None
         if refusal is not None:
             outcome.refusal = refusal
             outcome.causes |= int(Cause.DOMAIN)
-            self._rest = PodQueue(self._session, self._job, ())
+            self._rest = PodQueue(session, job, ())
             return is_ready
-        turn = DomainTurn(self._session, queue, self._job, statement, self._limit)
-        if self._rest is not None or is_ready:
-            if self._rest is None:
-                self._rest = turn.divided(self._pods)
-            turn.further(self._rest)
+        self._members.note(job.tasks[key] for key in self._last)
+        turn = self._turn(queue, statement)
+        if self._rest is None and not is_ready:
+            turn.whole(self._pods)
+            is_ready = may_begin(session, job, statement)
+            self._rest = self._divided(self.waiting() if is_ready else ())
         else:
-            self._rest = turn.whole(self._pods)
-            is_ready = may_begin(self._session, self._job, statement)
-            if not is_ready:
-                self._rest = PodQueue(self._session, self._job, ())
+            if self._rest is None:
+                self._rest = self._divided(self._pods)
+            turn.further(self._rest)
+        self._last = (*statement.placements, *statement.promises)
         turn.explain(outcome)
         return is_ready
+
+    def _divided(self, pods: Iterable[TaskInfo]) -> PodQueue | Units:
+        """Pods one by one, or by units."""
+        kind = PodQueue if self._job.sub_groups is None else Units
+        return kind(self._session, self._job, pods)
 
     def _why_hopeless(self) -> Reason | None:
         """Why no domain can be meant, or none may be used any more; None if one may."""
@@ -132,8 +148,7 @@ class DomainQueue:
         problem = next((each.problem for each in (self._limit, *limits) if each.problem), None)
         if problem is not None or not self._limit.is_hard:
             return problem
-        rows = held_rows(session, job.tasks.values())
-        anchor = tree.narrowest(rows) if rows else None
+        anchor = self._members[None].anchor
         if anchor is not None and self._limit.tier is not None and anchor.tier > self._limit.tier:
             return spread_too_far(anchor, self._limit.tier)
         return None

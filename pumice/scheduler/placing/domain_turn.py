@@ -3,7 +3,7 @@
 A gang with sub-groups is served unit by unit in a domain of its own, each of them one level down.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +16,14 @@ from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskI
 from pumice.scheduler.placing.filling import Promising, may_begin
 from pumice.scheduler.placing.nowhere import why_nowhere
 from pumice.scheduler.placing.pod_queue import PodQueue
-from pumice.scheduler.placing.requests import DomainRequest, Placed, scores
-from pumice.scheduler.placing.search import DomainSearch, Trial
+from pumice.scheduler.placing.requests import DomainRequest, Members, MembersOf, Placed, scores
+from pumice.scheduler.placing.search import Around, DomainSearch, Trial
 from pumice.scheduler.placing.units import Unit, Units
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
 from pumice.scheduler.topology.levels import SideBySide
-from pumice.scheduler.topology.limits import Limit, limit_of_part
+from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
 
@@ -50,7 +50,7 @@ class _Lost(NamedTuple):
 
     placed: int
     request: DomainRequest
-    around: Sequence[Domain]
+    around: Around
     group: SubGroup | None
     fit: int
     trials: Sequence[Trial]
@@ -71,7 +71,6 @@ class _Serving(NamedTuple):
     placed: Placed
     score: float
     steps: Steps
-    left: Units
 
 
 class DomainTurn:
@@ -84,6 +83,7 @@ class DomainTurn:
         job: JobInfo,
         statement: Statement,
         limit: Limit,
+        members: MembersOf,
         around: Domain | None = None,
         promising: Promising | None = None,
     ) -> None:
@@ -92,16 +92,13 @@ class DomainTurn:
         self._job = job
         self._statement = statement
         self._limit = limit
-        self._root = around or session.levels.tree.root
+        self._members = members
+        self._limit_of_rest = NO_LIMIT
         self._promising = promising
         self._search = DomainSearch(session, queue, job, statement, promising)
+        self._around = self._search.inside(around or session.levels.tree.root)
         self._failed: set[Hashable] = set()
         self._lost: _Lost | None = None
-
-    def divided(self, pods: Iterable[TaskInfo]) -> PodQueue | Units:
-        """Pods one by one, or by units."""
-        kind = PodQueue if self._job.sub_groups is None else Units
-        return kind(self._session, self._job, pods)
 
     def _placed(self) -> Placed:
         """What the gang has got."""
@@ -119,39 +116,31 @@ class DomainTurn:
         self,
         pods: Sequence[TaskInfo],
         required: int,
-        members: Iterable[TaskInfo],
+        members: Members,
         limit: Limit,
         placed: Callable[[], Placed],
     ) -> DomainRequest:
         queue = self._queue.metadata.name
-        return DomainRequest(self._session, queue, pods, tuple(members), required, limit, placed)
-
-    def _gang(self, pods: Sequence[TaskInfo]) -> DomainRequest:
-        """The request of the gang as a whole."""
-        job = self._job
-        lacking = self._session.answers.lacking(job)
-        return self._request(pods, lacking, job.tasks.values(), self._limit, self._placed)
+        return DomainRequest(self._session, queue, pods, members, required, limit, placed)
 
     # -- until it is ready -------------------------------------------------------------------
 
-    def whole(self, pods: Sequence[TaskInfo]) -> PodQueue | Units:
-        """Place what makes the gang ready; what is left."""
-        request = self._gang(pods)
+    def whole(self, pods: Sequence[TaskInfo]) -> None:
+        """Place what makes the gang ready."""
+        lacking = self._session.answers.lacking(self._job)
+        request = self._request(pods, lacking, self._members[None], self._limit, self._placed)
         if self._job.sub_groups is None:
-            self._find(request, [self._root])
-            left = [task for task in pods if task.status is SchedulingStatus.PENDING]
-            return PodQueue(self._session, self._job, left)
-        for domains in self._search.domains(request, self._root):
-            best = self._best_of(request, domains, pods)
-            if best is not None:
-                return best.left
+            self._find(request, self._around)
+            return
+        for domains in self._search.domains(request, self._around):
+            if self._serve_best(request, domains, pods):
+                return
         if self._lost is None:  # by arithmetic no domain has room
-            self._lost = _Lost(0, request, [self._root], None, 0, ())
-        return PodQueue(self._session, self._job, ())
+            self._lost = _Lost(0, request, self._around, None, 0, ())
 
-    def _best_of(
+    def _serve_best(
         self, request: DomainRequest, domains: SideBySide, pods: Sequence[TaskInfo]
-    ) -> "_Serving | None":
+    ) -> bool:
         """Serve the units in the best of some domains of a tier: the sum of their scores decides, which a trial in each of them tells.
 
         Of domains that are alike, the first is tried; and no more than a few in which the gang would be placed, the fullest first.
@@ -173,22 +162,21 @@ class DomainTurn:
                 found.append((place, tried))
             if len(found) == _TRIALS:
                 break
-        if not found:
-            return None
-        _, best = max(found, key=lambda each: (each[1][:2], -each[0]))
-        self._statement.repeat(best.steps)
-        return best
+        if found:
+            _, best = max(found, key=lambda each: (each[1][:2], -each[0]))
+            self._statement.repeat(best.steps)
+        return bool(found)
 
     def _serve(self, pods: Sequence[TaskInfo], domain: Domain, *, keep: bool) -> _Serving:
         """Serve the units in a domain; what was placed is undone, unless it serves and is to be kept."""
         before = self._statement.savepoint()
         units = Units(self._session, self._job, pods)
-        score = 0.0
+        score, around = 0.0, self._search.inside(domain)
         self._failed.clear()
         while units:
             self._session.time.check()
             unit = units.pop()
-            found = self._unit(units, unit, [domain])
+            found = self._unit(units, unit, around)
             if found is not None:
                 score += found
                 if self._has_enough():
@@ -199,17 +187,17 @@ class DomainTurn:
         steps: Steps = ()
         if not (keep and placed):
             steps = self._statement.cut(before)
-        return _Serving(placed, score, steps, units)
+            self._members.forget()
+        return _Serving(placed, score, steps)
 
-    def _unit(self, units: Units, unit: Unit, around: Sequence[Domain]) -> float | None:
+    def _unit(self, units: Units, unit: Unit, around: Around) -> float | None:
         """Place what a unit needs, or nothing; how good its domain is, None if there is none."""
         group = unit.sub_group
         if group is None or not unit.is_whole:
             return self._one_of(units, unit, around)
-        kind = (units.kind(unit), group.topology) if not group.ready else None
+        alike = units.kind(unit) if not group.ready else None
+        kind = None if alike is None else (alike, group.topology)
         pods = sorted(unit.tasks.left(), key=self._session.answers.task_key)
-        if kind is not None and (kind[0] is None or units.is_hopeless(kind)):
-            kind = None if kind[0] is None else kind
         if kind is not None and units.is_hopeless(kind):
             units.pass_over(unit, None, pods)
             return None
@@ -218,7 +206,8 @@ class DomainTurn:
             return Placed.PLACES if group.is_ready else Placed(group.is_pipelined)
 
         lacking = group.size - group.ready - group.pipelined
-        request = self._request(pods, lacking, group.tasks.values(), self._limit_of(group), placed)
+        members = self._members[group]
+        request = self._request(pods, lacking, members, self._limit_of(group), placed)
         score = self._find(request, around, group)
         if score is None:
             units.pass_over(unit, kind, pods)
@@ -228,13 +217,13 @@ class DomainTurn:
         units.tried(unit)
         return score
 
-    def _one_of(self, units: Units, unit: Unit, around: Sequence[Domain]) -> float | None:
+    def _one_of(self, units: Units, unit: Unit, around: Around) -> float | None:
         """Place the first pod of a unit for which there is a place."""
         group = unit.sub_group
         limit = self._limit if group is None else self._limit_of(group)
         while unit.tasks:
             task = unit.tasks.pop()
-            members = [task] if group is None else group.tasks.values()
+            members = Members(self._session, [task]) if group is None else self._members[group]
             score = self._one(task, members, limit, around, group)
             if score is not None:
                 unit.tasks.placed()
@@ -247,9 +236,9 @@ class DomainTurn:
     def _one(
         self,
         task: TaskInfo,
-        members: Iterable[TaskInfo],
+        members: Members,
         limit: Limit,
-        around: Sequence[Domain],
+        around: Around,
         group: SubGroup | None = None,
     ) -> float | None:
         """Place one pod, unless one like it has just found no place."""
@@ -268,15 +257,15 @@ class DomainTurn:
         return found
 
     def _find(
-        self, request: DomainRequest, around: Sequence[Domain], group: SubGroup | None = None
+        self, request: DomainRequest, around: Around, group: SubGroup | None = None
     ) -> float | None:
-        """Place pods in a domain in the first of these in which there is one; how good it is, None if there is none."""
+        """Place pods in one of these domains; how good it is, None if there is none."""
         placed, trials = self._statement.savepoint(), len(self._search.trials)
-        for domain in around:
-            self._session.time.check()
-            found = self._search.find(request, domain)
-            if found is not None:
-                return found.score
+        found = self._search.find(request, around)
+        if found is not None:
+            if group is not None:
+                self._members[group].note(request.pods)
+            return found.score
         if self._lost is None or placed > self._lost.placed:
             fit = group.of.promised if group is not None else 0
             self._lost = _Lost(placed, request, around, group, fit, self._search.trials[trials:])
@@ -306,38 +295,35 @@ class DomainTurn:
             outcome.fit, outcome.beside = lost.fit, best.fitting
             return
         outcome.failed = failed[0] if failed else (task, _NOT_ASKED)
-        tried = [some for each in lost.around for some in self._search.domains(request, each)]
         outcome.nowhere = why_nowhere(
             self._session,
             request,
-            tried,
+            list(self._search.domains(request, lost.around)),
             {trial.domain.name: trial.fitting for trial in lost.trials},
-            self._search.anchor(request),
             lost.prefix,
         )
 
     def _limit_of(self, group: SubGroup) -> Limit:
-        return limit_of_part(group.topology, self._limit, self._session.levels.tree)
+        found = limit_of_part(group.topology, self._limit, self._session.levels.tree)
+        return self._limit_of_rest if group.topology is None else found
 
     # -- once it is ready --------------------------------------------------------------------
 
     def further(self, left: PodQueue | Units) -> None:
         """Place one more pod, or sub-group, for which there is a place."""
+        members = self._members[None]
         if isinstance(left, PodQueue):
-            members = self._job.tasks.values()
             while left:
                 self._session.time.check()
-                task = left.pop()
-                if self._one(task, members, self._limit, [self._root]) is not None:
+                if self._one(left.pop(), members, self._limit, self._around) is not None:
                     left.placed()
                     return
             return
-        around = [
-            domain
-            for domains in self._search.domains(self._gang(()), self._root)
-            for domain in domains.domains
-        ]
+        if self._limit.tier is not None:
+            request = self._request((), 0, members, self._limit, self._placed)
+            self._around = list(self._search.domains(request, self._around))
+            self._limit_of_rest = self._limit
         while left:
             self._session.time.check()
-            if self._unit(left, left.pop(), around) is not None:
+            if self._unit(left, left.pop(), self._around) is not None:
                 return

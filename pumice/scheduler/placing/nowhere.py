@@ -42,7 +42,6 @@ def why_nowhere(
     request: DomainRequest,
     tried: Sequence[SideBySide],
     counts: dict[str, int],
-    anchor: Domain | None,
     prefix: str = "",
 ) -> Reason:
     """Why no domain has room for pods.
@@ -52,7 +51,6 @@ def why_nowhere(
         request: The pods, and how near they must be.
         tried: The domains that might have had room.
         counts: How many pods found a place in domains in which they were tried, by name; others are judged by arithmetic.
-        anchor: Where other pods of the gang or sub-group are.
         prefix: What comes first.
     """
     demand, limit = request.demands[0], request.limit.tier
@@ -75,6 +73,7 @@ def why_nowhere(
     asked = NearestNode(shape.needs, _scarcest(session, shape, some.rows_of(index))).request
     needs = f"{request.required} × {asked}" if request.required > 1 else asked
     text = f"needs {needs} in {_one_of(tried, limit)}"
+    anchor = request.members.anchor
     if anchor is not None:
         top = tried[-1].domains[-1]
         text = _beside(anchor, top, limit)

@@ -125,20 +125,19 @@ class RankOrder:
 
     def _inside(self, domain: Domain, counts: Ints, wanted: int, tried: int = -1) -> Iterator[Ints]:
         """Rows of a domain, without those of a domain in it that were tried already."""
-        children = self._levels.children(domain) if domain.children else None
-        if children is None or not len(children):
-            yield self._levels.rows(domain)
-            return
-        rows = self._levels.rows(domain)
-        own = rows[children.codes[rows] < 0]
-        stays = self._last != NOWHERE and tried < 0 and self._last in own
-        if stays:
-            yield own
-        for place in self._order(children, counts, wanted):
-            if place != tried:
-                yield from self._inside(children.domains[place], counts, wanted)
-        if len(own) and not stays:
-            yield own
+        ahead: list[Domain | Ints] = [domain]
+        while ahead:
+            each = ahead.pop()
+            if not isinstance(each, Domain) or not each.children:
+                yield self._levels.rows(each) if isinstance(each, Domain) else each
+                continue
+            children, rows = self._levels.children(each), self._levels.rows(each)
+            own = rows[children.codes[rows] < 0]
+            stays = self._last != NOWHERE and tried < 0 and self._last in own
+            inner = self._order(children, counts, wanted)
+            parts = [children.domains[place] for place in inner if place != tried]
+            ahead += [own, *reversed(parts)] if not stays else [*reversed(parts), own]
+            tried = -1
 
     def _order(self, domains: SideBySide, counts: Ints, wanted: int) -> Sequence[int]:
         """Places of the domains that can take a pod: those that take the most first, then the fuller ones, then by name."""

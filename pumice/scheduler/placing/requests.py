@@ -1,6 +1,7 @@
 """Pods that ask for one domain of the network together: a whole gang, a sub-group, or a single pod."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -8,13 +9,18 @@ import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.free_room import Needs, least
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
+from pumice.scheduler.points import SortKey
+from pumice.scheduler.session.node_ranking import NOWHERE
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.limits import Limit
+from pumice.scheduler.topology.tree import Domain
 
-__all__ = ["Demand", "DomainRequest", "Placed", "held_rows", "scores"]
+__all__ = ["Demand", "DomainRequest", "Members", "MembersOf", "Placed", "scores"]
 
 _SHAPES = 8
 """Shapes of which places are counted apart; of more, only those for the smallest of them are."""
@@ -42,6 +48,112 @@ class Demand(NamedTuple):
     required: int
 
 
+class Members:
+    """All pods of a gang or sub-group, and where those are that hold places; followed while a session places more of them.
+
+    Attributes:
+        count: How many pods they are.
+    """
+
+    def __init__(self, session: Session, tasks: Collection[TaskInfo]) -> None:
+        self._session = session
+        self.count = len(tasks)
+        self._rows: dict[str, int] = {}
+        self._around: Set[Domain] | None = None
+        self._by_row: Ints | None = None
+        self._in_order: list[tuple[SortKey, int]] | None = None
+        self.note(tasks)
+
+    def __bool__(self) -> bool:
+        """Whether any of them holds a place."""
+        return bool(self._rows)
+
+    def note(self, tasks: Iterable[TaskInfo]) -> None:
+        """Look again at pods which may have got places, or lost them."""
+        row_of = self._session.state.nodes.row_of
+        for task in tasks:
+            row = row_of(task.node) if task.status in ALLOCATED_LIKE else NOWHERE
+            before = self._rows.get(task.key, NOWHERE)
+            if row == before:
+                continue
+            if before != NOWHERE:
+                del self._rows[task.key]
+                self._around = self._by_row = self._in_order = None
+            if row != NOWHERE:
+                self._rows[task.key] = row
+                self._add(task, row)
+
+    def _add(self, task: TaskInfo, row: int) -> None:
+        if self._around is not None:
+            around = self._session.levels.tree.around([row])
+            self._around = self._around & around if len(self._rows) > 1 else around
+        if self._by_row is not None:
+            self._by_row[row] += 1
+        if self._in_order is not None:
+            insort(self._in_order, (self._session.answers.task_key(task), row))
+
+    @property
+    def around(self) -> Set[Domain]:
+        """All domains that have all the nodes on which they hold places."""
+        if self._around is None:
+            self._around = self._session.levels.tree.around(self._rows.values())
+        return self._around
+
+    @property
+    def anchor(self) -> Domain | None:
+        """The narrowest of these domains; None if none of them holds a place."""
+        return min(self.around, key=lambda each: (each.tier, each.name), default=None)
+
+    @property
+    def by_row(self) -> Ints:
+        """How many of them hold places on each node; to be read only."""
+        if self._by_row is None:
+            rows, count = list(self._rows.values()), len(self._session.view.rows)
+            self._by_row = np.bincount(np.array(rows, dtype=np.int64), minlength=count)
+        return self._by_row
+
+    def beside(self, task: TaskInfo) -> int:
+        """Row of the pod with a place that comes before one that waits, or else after it; `NOWHERE` if none has one."""
+        if not self._rows:
+            return NOWHERE
+        key = self._session.answers.task_key
+        if self._in_order is None or self._session.extensions.moving_task_order:
+            tasks = self._session.state.tasks
+            held = [(key(tasks[name]), row) for name, row in self._rows.items()]
+            self._in_order = sorted(held)
+        place = bisect_left(self._in_order, (key(task),))
+        return self._in_order[max(place - 1, 0)][1]
+
+
+class MembersOf:
+    """Members of a gang and of its sub-groups, kept from turn to turn of the gang."""
+
+    def __init__(self, session: Session, job: JobInfo) -> None:
+        self._session = session
+        self._job = job
+        self._known: dict[SubGroup | None, Members] = {}
+
+    def __getitem__(self, group: SubGroup | None) -> Members:
+        """Those of a sub-group, or of the gang."""
+        known = self._known.get(group)
+        if known is None:
+            tasks = (self._job if group is None else group).tasks.values()
+            known = self._known[group] = Members(self._session, tasks)
+        return known
+
+    def note(self, tasks: Iterable[TaskInfo]) -> None:
+        """Look again at pods which may have got places, or lost them."""
+        groups = self._job.sub_groups
+        for task in tasks:
+            group = groups.of(task) if groups is not None else None
+            for each in {None, group} & self._known.keys():
+                self._known[each].note([task])
+
+    def forget(self) -> None:
+        """Read all anew, because decisions were undone."""
+        self._known.clear()
+
+
 class DomainRequest:
     """Pods that are to be in one domain.
 
@@ -58,7 +170,7 @@ class DomainRequest:
         session: Session,
         queue: str,
         pods: Sequence[TaskInfo],
-        members: Collection[TaskInfo],
+        members: Members,
         required: int,
         limit: Limit,
         placed: Callable[[], Placed],
@@ -127,22 +239,11 @@ class DomainRequest:
         counts = self._session.places.counts(demand.needs, later=later)
         return counts * demand.nodes
 
-    def held_rows(self) -> list[int]:
-        """Rows of the nodes on which pods hold places."""
-        return held_rows(self._session, self.members)
-
     def nominated_rows(self) -> list[int]:
         """Rows of the nodes for which pods are nominated that wait."""
         row_of = self._session.nominations.row
         found = (row_of(task) for task in self.pods if task.nominated)
         return [row for row in found if row >= 0]
-
-
-def held_rows(session: Session, tasks: Iterable[TaskInfo]) -> list[int]:
-    """Rows of the nodes on which pods hold places."""
-    row_of = session.state.nodes.row_of
-    held = (row_of(task.node) for task in tasks if task.status in ALLOCATED_LIKE)
-    return [row for row in held if row >= 0]
 
 
 class _Fit:
@@ -153,14 +254,15 @@ class _Fit:
         self._request = request
         self._domains = domains
         self.asked = request.asked
-        self.pods = len(request.members)
+        self.pods = request.members.count
 
     @property
     def held(self) -> Ints:
         """Pods with places in each domain."""
-        rows = self._request.held_rows()
-        held: Ints = np.bincount(rows, minlength=len(self._rows)) if rows else _NONE
-        return self._domains.sums(held) if rows else np.zeros(len(self._domains), np.int64)
+        members = self._request.members
+        if not members:
+            return np.zeros(len(self._domains), dtype=np.int64)
+        return self._domains.sums(members.by_row)
 
     def allocatable(self, column: int) -> Ints:
         """What each domain has of a resource."""
@@ -169,9 +271,6 @@ class _Fit:
     def used(self, column: int) -> Ints:
         """What pods use of it, those that are promised a place included."""
         return self._domains.sums(self._rows.used[:, column] + self._rows.pipelined[:, column])
-
-
-_NONE = np.zeros(0, dtype=np.int64)
 
 
 def scores(session: Session, request: DomainRequest, domains: SideBySide) -> Floats:

@@ -8,7 +8,7 @@ trial. A trial is a part of the statement: what does not serve is undone.
 Pods that come later stay where the others are: domains are tried from these outwards.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -17,20 +17,21 @@ from pumice.api.queues import Queue
 from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.axis import Bools, Floats
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
+from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.placing.filling import Filling, Promising
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.rank_order import RankOrder
 from pumice.scheduler.placing.requests import DomainRequest, Placed, scores
-from pumice.scheduler.session.node_ranking import NOWHERE
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
 
-__all__ = ["DomainSearch", "FoundDomain", "Trial", "top_of"]
+__all__ = ["Around", "DomainSearch", "FoundDomain", "Trial"]
 
+Around = Sequence[SideBySide]
+"""Domains in sets of one tier, in the order in which they are tried; with each domain there are those in it, the widest are last."""
 
 _ALIKE = 8
 """Kinds of pods up to which domains are compared."""
@@ -71,7 +72,6 @@ class DomainSearch:
 
     Attributes:
         trials: The trials that failed.
-        sought: The domains of the last request that found none.
     """
 
     def __init__(
@@ -103,47 +103,50 @@ class DomainSearch:
 
     # -- domains -----------------------------------------------------------------------------
 
-    def anchor(self, request: DomainRequest) -> Domain | None:
-        """The narrowest domain of the pods that hold places; None if none does."""
-        rows = request.held_rows()
-        return self._tree.narrowest(rows) if rows else None
+    def everywhere(self) -> Around:
+        """All domains."""
+        root = self._tree.root
+        return self._levels.below(root, root.tier)
 
-    def domains(self, request: DomainRequest, around: Domain) -> Sequence[SideBySide]:
-        """The domains to try for a request inside another one, in sets of one tier, those first that are tried first."""
+    def inside(self, domain: Domain) -> Around:
+        """The domains in one, itself included."""
+        return self._levels.below(domain, domain.tier)
+
+    def domains(self, request: DomainRequest, around: Around) -> Iterator[SideBySide]:
+        """The domains to try for a request, in sets of one tier, those first that are tried first.
+
+        Args:
+            request: The pods. Without a limit they go anywhere in the widest domain.
+            around: The domains in which they may be.
+        """
         highest = request.limit.tier
         if highest is None:
-            return [self._only([around])]
-        rows = request.held_rows()
-        if not rows:
-            return self._levels.below(around, highest)
-        found: list[SideBySide] = []
-        listed: set[Domain] = set()
-        for some in self._from_anchors(rows, highest):
-            new = [
-                each
-                for each in some.domains
-                if each not in listed and (around.parent is None or around in each.and_above())
-            ]
-            listed.update(new)
-            if new:
-                found.append(some if len(new) == len(some) else self._only(new))
-        return found
+            yield from around[-1:]
+        elif request.members:
+            yield from self._from_anchors(request.members.around, highest, around)
+        else:
+            yield from (some for some in around if len(some) and some.domains[0].tier <= highest)
 
-    def _from_anchors(self, rows: Sequence[int], highest: int) -> Iterator[SideBySide]:
+    def _from_anchors(
+        self, inside: Set[Domain], highest: int, around: Around
+    ) -> Iterator[SideBySide]:
         """Domains that hold pods that are placed, and then those around; where trees overlap, of each tree."""
-        inside = {each for each in self._tree.around(rows) if each.tier <= highest}
-        wider = {above for each in inside for above in each.and_above() if above is not each}
-        for anchor in sorted(inside - wider, key=lambda each: (each.tier, each.name)):
-            top = top_of(anchor, highest)
-            if top is not None:
-                yield from self._levels.from_anchor(anchor, top)
-
-    def _only(self, domains: Sequence[Domain]) -> SideBySide:
-        return self._levels.side_by_side(domains)
+        wider = {each.parent for each in inside}
+        anchors = sorted(inside - wider, key=lambda each: (each.tier, each.name))
+        if len(anchors) == 1 and self._tree.root in around[-1].domains:
+            yield from self._levels.outwards(anchors[0], highest)
+            return
+        left = {each for some in around for each in some.domains}
+        for anchor in anchors:
+            for some in self._levels.outwards(anchor, highest):
+                new = [each for each in some.domains if each in left]
+                left.difference_update(new)
+                if new:
+                    yield some if len(new) == len(some) else self._levels.side_by_side(new)
 
     # -- the search --------------------------------------------------------------------------
 
-    def find(self, request: DomainRequest, around: Domain) -> FoundDomain | None:
+    def find(self, request: DomainRequest, around: Around) -> FoundDomain | None:
         """Place the pods of a request in the best domain; None, and nothing is placed, if there is none."""
         for domains in self.domains(request, around):
             self._session.time.check()
@@ -233,10 +236,14 @@ class DomainSearch:
                 hopeful -= 1
                 return hopeful >= request.required
 
+            def is_done() -> bool:
+                count = self._statement.savepoint() - before
+                return count >= request.required and request.placed() >= self._goals[0]
+
             filling = Filling(
                 self._session, self._queue, self._job, self._statement, outcome, self._promising
             )
-            filling.pods(pods, lambda: request.placed() >= self._goals[0], goes_on_without, near)
+            filling.pods(pods, is_done, goes_on_without, near)
             count = self._statement.savepoint() - before
             placed = request.placed() if count else Placed.NOTHING
             if placed >= least:
@@ -261,7 +268,7 @@ class DomainSearch:
             return scores(self._session, request, domains)
 
         def near() -> RankOrder:
-            last = self._last(request)
+            last = request.members.beside(request.pods[0])
             return RankOrder(self._session, domain, request.required, fullness, last)
 
         session, job, pods = self._session, self._job, request.pods
@@ -277,23 +284,3 @@ class DomainSearch:
                 return -share.of(task.shape.vector)
 
             yield PodQueue(session, job, pods, size), None if is_root else near()
-
-    def _last(self, request: DomainRequest) -> int:
-        """Row of the pod with a place that comes before the first one that waits, or else after it; `NOWHERE` if none has one."""
-        key, row_of = self._session.answers.task_key, self._session.state.nodes.row_of
-        held = [
-            (key(task), row)
-            for task in request.members
-            if task.status in ALLOCATED_LIKE and (row := row_of(task.node)) >= 0
-        ]
-        if not held:
-            return NOWHERE
-        first = key(request.pods[0])
-        before = [each for each in held if each[0] < first]
-        return max(before)[1] if before else min(held)[1]
-
-
-def top_of(anchor: Domain, highest: int) -> Domain | None:
-    """The highest domain around an anchor whose tier is within a limit; None if that of the anchor is above it."""
-    allowed = [each for each in anchor.and_above() if each.tier <= highest]
-    return allowed[-1] if allowed else None

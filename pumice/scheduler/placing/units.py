@@ -71,7 +71,9 @@ class Units:
         self._policies = groups.policies
         self._all = tuple(tasks)
         self._lost: Counter[str] = Counter()
+        self._lost_pods = 0
         self._lost_groups: Counter[int] = Counter()
+        self._lacks_too_much = False
         self._hopeless: set[Hashable] = set()
         divided: dict[SubGroup | None, list[TaskInfo]] = {None: []}
         for task in self._all:
@@ -166,7 +168,7 @@ class Units:
 
         A sub-group that pods of other units may help, by pod affinity or topology spread, is tried again once some are placed.
         """
-        tasks = tuple(tasks)
+        tasks, job = tuple(tasks), self._job
         if kind is not None:
             self._hopeless.add(kind)
         if unit.sub_group is not None and unit.is_whole:
@@ -174,20 +176,19 @@ class Units:
             if not self._is_last_round and any(each and each.may_be_helped for each in rules):
                 self._deferred.append(self._unit(unit.sub_group, tasks))
                 return
+            of = self._policies[unit.place]
             self._lost_groups[unit.place] += 1
-        self._lost.update(task.role for task in tasks)
+            self._lacks_too_much |= of.valid - self._lost_groups[unit.place] < of.minimum
+        roles = [task.role for task in tasks]
+        self._lost.update(roles)
+        self._lost_pods += len(roles)
+        if job.min_member >= job.min_task_total:
+            for role in dict.fromkeys(roles):
+                hopeful = job.role_ready(role, *_HOPEFUL) - self._lost[role]
+                self._lacks_too_much |= hopeful < job.min_task.get(role, 0)
 
     def may_be_ready(self) -> bool:
         """Whether the gang has, or can still reach, its minimums."""
-        job = self._job
-        if job.valid - self._lost.total() < job.min_member:
-            return False
-        for place, lost in self._lost_groups.items():
-            if self._policies[place].valid - lost < self._policies[place].minimum:
-                return False
-        if job.min_member < job.min_task_total:
-            return True
-        return all(
-            job.role_ready(role, *_HOPEFUL) - lost >= job.min_task.get(role, 0)
-            for role, lost in self._lost.items()
+        return (
+            not self._lacks_too_much and self._job.valid - self._lost_pods >= self._job.min_member
         )

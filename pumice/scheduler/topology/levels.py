@@ -16,7 +16,7 @@ from pumice.scheduler.topology.tree import Domain, NetworkTree
 __all__ = ["Levels", "SideBySide"]
 
 _KEPT = 256
-"""Sets of domains that are kept; beyond that they are put together again when they are asked for."""
+"""Sets of domains that are kept; beyond that the one that was asked for least recently is put together again when it is needed."""
 
 
 class SideBySide:
@@ -117,14 +117,24 @@ class Levels:
         key = ("below", domain.name, str(min(highest, domain.tier)))
         return self._kept(key, lambda: self._tiers(domain, highest))
 
-    def from_anchor(self, anchor: Domain, top: Domain) -> Sequence[SideBySide]:
-        """The domains in a domain, those first that are nearest to another one in it: first what is in that one, then what is around it.
+    def outwards(self, anchor: Domain, highest: int) -> Iterator[SideBySide]:
+        """The domains of a tier up to a highest one, those first that are nearest to one of them: what is in that one, then what is around it.
 
         What is equally near is in the order of tiers, so that each set has one tier.
         """
-        return self._kept(
-            ("from", anchor.name, top.name), lambda: list(self._outwards(anchor, top))
-        )
+        inner: Domain | None = None
+        for each in anchor.and_above():
+            if each.tier > highest:
+                return
+            if inner is None:
+                yield from self.below(each, each.tier)
+            else:
+                yield from self._beside(each, inner)
+            inner = each
+
+    def _beside(self, domain: Domain, inner: Domain) -> Sequence[SideBySide]:
+        key = ("beside", inner.name)  # which has one parent
+        return self._kept(key, lambda: self._tiers(domain, domain.tier, inner))
 
     def _tiers(
         self, domain: Domain, highest: int, without: Domain | None = None
@@ -141,22 +151,15 @@ class Levels:
             ahead.extend(each.children)
         return [sorted(found[tier], key=attrgetter("name")) for tier in sorted(found)]
 
-    def _outwards(self, anchor: Domain, top: Domain) -> Iterator[Sequence[Domain]]:
-        inner: Domain | None = None
-        for each in anchor.and_above():
-            yield from self._tiers(each, each.tier, inner)
-            if each is top:
-                return
-            inner = each
-
     def _kept(
         self, key: tuple[str, ...], find: Callable[[], Sequence[Sequence[Domain]]]
     ) -> Sequence[SideBySide]:
-        known = self._sets.get(key)
+        known = self._sets.pop(key, None)
         if known is None:
             if len(self._sets) >= _KEPT:
                 del self._sets[next(iter(self._sets))]
-            known = self._sets[key] = [self.side_by_side(each) for each in find()]
+            known = [self.side_by_side(each) for each in find()]
+        self._sets[key] = known  # the last that was asked for
         return known
 
     def side_by_side(self, domains: Sequence[Domain]) -> SideBySide:
