@@ -9,6 +9,7 @@ Pods of other gangs go where domains are in use, for the same reason: a node sco
 that are placed in one.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,6 @@ from pumice.scheduler.points import DomainFit, PodClass, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
-from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.limits import limit_of
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.view import SessionView
@@ -48,7 +48,7 @@ class NetworkTopologyAware:
         self._fading = fading if fading >= 0 else _FADING
         most = arguments.integer("hypernode.gradient.evict.max-hypernodes")
         self._most_domains = most if most > 0 else _MOST_DOMAINS
-        self._amounts: _Amounts | None = None
+        self._table: _DomainTable | None = None
         self._is_for_all = arguments.flag("hypernode.binpack.normal-pod.enable")
 
     def open(self, session: SessionView, register: Registrar) -> None:
@@ -116,11 +116,12 @@ class NetworkTopologyAware:
         ]
         if not counted:
             return None
-        if self._amounts is None:
-            self._amounts = _Amounts(self._session)
-        if not self._amounts.tiers:
+        if self._table is None:
+            self._table = _DomainTable(self._session)
+        if not self._table.count:
             return None
-        return NodeFullness(self._amounts, counted, self._fading, _FULL * self._weight)
+        full = _FULL * self._weight
+        return NodeFullness(self._table, self._session, counted, self._fading, full)
 
     def order(self, fit: DomainFit) -> Floats | None:
         """How full domains would be; of the fullest ones, those are better that have more of the pods already."""
@@ -146,77 +147,127 @@ class NetworkTopologyAware:
         return found * (_FULL * self._weight)
 
 
-class _Amounts:
-    """What the domains of each tier have and what of it is used, followed while a session decides.
+class _DomainTable:
+    """The domains of all tiers, numbered, the lowest tier first, for sums over their nodes.
+
+    A tier whose only domain has all nodes is left out, as is the root: it counts the same for all of them. After the domains of all tiers
+    stands one more for each tier, for nodes that are in no domain of it.
 
     Attributes:
-        tiers: The domains of each tier but the root, the lowest tier first.
-        log: Rows that the session has touched; it grows.
-        allocatable: What the domains of each tier have, by domain and column.
+        tiers: The tiers, ascending; at the end that of the root.
+        tier_of: For each domain, the place of its tier among these.
+        codes: For each tier that is not left out, and for each row, the domain that has it; the first one if several do.
+        count: How many domains there are.
     """
 
     def __init__(self, session: SessionView) -> None:
-        self._rows = session.rows
-        self.log = session.touched
         root = session.levels.tree.root
-        self.tiers = [
-            each
-            for each in session.levels.below(root, root.tier)
-            if each.domains and each.domains[0] is not root
-        ]
-        self.allocatable = [self._sums(each, self._rows.allocatable) for each in self.tiers]
-        self._last = self._rows.used + self._rows.pipelined
-        self._used = [self._sums(each, self._last) for each in self.tiers]
-        self._seen = len(self.log)
+        nodes = len(session.rows)
+        sets = [each for each in session.levels.below(root, root.tier) if len(each)]
+        self.tiers = [each.domains[0].tier for each in sets]
+        told = [at for at, each in enumerate(sets) if len(each) > 1 or len(each.rows) < nodes]
+        self._sets = [sets[at] for at in told]
+        sizes = [len(each) for each in self._sets]
+        self._firsts = [sum(sizes[:at]) for at in range(len(sizes))]
+        self.count = sum(sizes)
+        of_domains = [at for at, size in zip(told, sizes, strict=True) for _ in range(size)]
+        self.tier_of: Ints = np.array([*of_domains, *told], dtype=np.int64)
+        self.codes: Ints = np.zeros((len(told), nodes), dtype=np.int64)
+        for at, (first, some) in enumerate(zip(self._firsts, self._sets, strict=True)):
+            self.codes[at] = np.where(some.codes < 0, self.count + at, some.codes + first)
+        self._around: dict[int, Sequence[int]] = {}
+        self._beside: dict[int, tuple[Ints, Ints]] = {}
 
-    def _sums(self, domains: SideBySide, values: Ints) -> Ints:
-        found: Ints = np.add.reduceat(values[domains.rows], domains.starts, axis=0)
+    def sums(self, values: Ints) -> Ints:
+        """The sum of a value by row, for each domain."""
+        return np.concatenate([some.sums(values) for some in self._sets])
+
+    def around(self, row: int) -> Sequence[int]:
+        """The domains that have a row, lower tiers first."""
+        found = self._around.get(row)
+        if found is None:
+            sides = zip(self._firsts, self._sets, strict=True)
+            found = [first + place for first, some in sides for place in some.around(row)]
+            self._around[row] = found
         return found
 
-    def used(self) -> Sequence[Ints]:
-        """What is used of the domains of each tier, by domain and column; to be read only."""
-        if self._seen < len(self.log):
-            rows = self._rows
-            for row in dict.fromkeys(self.log[self._seen :]):
-                now = rows.used[row] + rows.pipelined[row]
-                more = now - self._last[row]
-                self._last[row] = now
-                for used, domains in zip(self._used, self.tiers, strict=True):
-                    for place in domains.around(row):
-                        used[place] += more
-            self._seen = len(self.log)
-        return self._used
+    def beside(self, domain: int) -> tuple[Ints, Ints]:
+        """The rows that share a domain with any row of one, and their codes."""
+        found = self._beside.get(domain)
+        if found is None:
+            at = bisect_right(self._firsts, domain) - 1
+            inside = np.zeros(self.codes.shape[1], dtype=np.bool_)
+            inside[self._sets[at].rows_of(domain - self._firsts[at])] = True
+            touched = np.zeros_like(inside)
+            for some in self._sets:
+                shares = np.logical_or.reduceat(inside[some.rows], some.starts)
+                touched |= np.append(shares, False)[some.codes]  # code -1 is the last one
+            rows = np.flatnonzero(touched)
+            found = self._beside[domain] = rows, self.codes[:, rows]
+        return found
+
+
+class _Filled:
+    """How full domains would be of one resource with one more pod; followed while a session decides.
+
+    Attributes:
+        column: Its column.
+        weight: Its weight.
+        limits: What each domain has.
+        amounts: What would be used of each domain.
+        seen: What was used of each row when it was looked at last.
+    """
+
+    __slots__ = ("amounts", "asked", "column", "limits", "seen", "weight")
+
+    def __init__(self, column: int, asked: int, weight: int, limits: Ints) -> None:
+        self.column = column
+        self.asked = asked
+        self.weight = weight
+        self.limits: list[int] = limits.tolist()
+        self.amounts: list[int] = []
+        self.seen: Ints = limits
 
 
 class NodeFullness:
-    """Scores of nodes for a class of pods; without the part of the root, which is the same for all nodes."""
+    """Scores of nodes for a class of pods."""
 
     def __init__(
-        self, amounts: _Amounts, counted: Sequence[tuple[int, int, int]], fading: float, full: float
+        self,
+        table: _DomainTable,
+        session: SessionView,
+        counted: Sequence[tuple[int, int, int]],
+        fading: float,
+        full: float,
     ) -> None:
         """Compute all scores.
 
         Args:
-            amounts: What domains have.
+            table: The domains.
+            session: The session.
             counted: Column, amount and weight of what a pod asks for.
             fading: How much less each further tier counts.
             full: The score where all domains around a node are full.
         """
-        self._amounts = amounts
-        self._counted = counted
+        self._table = table
+        self._rows = rows = session.rows
+        self._log = session.touched
+        self._filled = [
+            _Filled(*each, table.sums(rows.allocatable[:, each[0]])) for each in counted
+        ]
         self._total = sum(weight for _, _, weight in counted)
-        tiers = [each.domains[0].tier for each in amounts.tiers]
-        base = tiers[0] if fading < 1 else tiers[-1] + 1  # any will do, as only ratios count
-        weights = [fading ** (tier - base) for tier in (*tiers, tiers[-1] + 1)]
-        self._weights = [each * full / sum(weights) for each in weights[:-1]]
-        self._parts: list[Floats] = []
+        tiers = table.tiers
+        base = tiers[0] if fading < 1 else tiers[-1]  # any will do, as only ratios count
+        weights = np.array([fading ** (tier - base) for tier in tiers])
+        self._values: Floats = (weights * (full / weights.sum()))[table.tier_of]
+        self._weights: list[float] = self._values.tolist()
         self._seen = 0
         self._column: Floats = np.zeros(0)
         self._compute()
 
     def column(self) -> Floats:
         """The score of every node now; to be read only."""
-        log, seen = self._amounts.log, self._seen
+        log, seen = self._log, self._seen
         if len(log) - seen > _MANY:
             self._compute()
         elif seen < len(log):
@@ -226,54 +277,40 @@ class NodeFullness:
         return self._column
 
     def _compute(self) -> None:
-        self._seen = len(self._amounts.log)
-        self._parts.clear()
-        for domains, used, has, weight in zip(
-            self._amounts.tiers,
-            self._amounts.used(),
-            self._amounts.allocatable,
-            self._weights,
-            strict=True,
-        ):
-            value = np.zeros(len(used))
-            fits = np.ones(len(used), dtype=np.bool_)
-            for column, asked, counts in self._counted:
-                filled = used[:, column] + asked
-                fits &= filled <= has[:, column]
-                value += counts * filled / np.maximum(has[:, column], 1)
-            value = np.where(fits, value / self._total, 0.0)
-            codes = domains.codes
-            self._parts.append(weight * np.where(codes >= 0, value[codes], 1.0))
-        self._column = self._sum(slice(None))
+        self._seen = len(self._log)
+        rows = self._rows
+        for each in self._filled:
+            each.seen = rows.used[:, each.column] + rows.pipelined[:, each.column]
+            each.amounts = (self._table.sums(each.seen) + each.asked).tolist()
+        for domain in range(self._table.count):
+            self._fill(domain)
+        self._column = np.add.reduce(self._values.take(self._table.codes))
+
+    def _fill(self, domain: int) -> None:
+        """Compute the value of a domain."""
+        value = 0.0
+        for each in self._filled:
+            amount, limit = each.amounts[domain], each.limits[domain]
+            if amount > limit:
+                value = 0.0
+                break
+            value += each.weight * amount / limit
+        self._values[domain] = self._weights[domain] * (value / self._total)
 
     def _follow(self, row: int) -> None:
         """Compute the scores again of the nodes that share a domain with one that was touched."""
-        for domains, used, has, weight, part in zip(
-            self._amounts.tiers,
-            self._amounts.used(),
-            self._amounts.allocatable,
-            self._weights,
-            self._parts,
-            strict=True,
-        ):
-            for place in domains.around(row):
-                value, fits = 0.0, True
-                for column, asked, counts in self._counted:
-                    filled, limit = used.item(place, column) + asked, has.item(place, column)
-                    fits &= filled <= limit
-                    value += counts * filled / max(limit, 1)
-                rows = domains.rows_of(place)
-                if not domains.is_disjoint:
-                    rows = rows[domains.codes[rows] == place]
-                part[rows] = weight * (value / self._total if fits else 0.0)
-                self._column[rows] = self._sum(rows)
-
-    def _sum(self, rows: slice | Ints) -> Floats:
-        first, *others = self._parts
-        found: Floats = first[rows].copy()
-        for part in others:
-            found += part[rows]
-        return found
+        around, used, pipelined = self._table.around(row), self._rows.used, self._rows.pipelined
+        for each in self._filled:
+            now = used.item(row, each.column) + pipelined.item(row, each.column)
+            more = now - each.seen.item(row)
+            each.seen[row] = now
+            for domain in around:
+                each.amounts[domain] += more
+        for domain in around:
+            self._fill(domain)
+        if around:
+            rows, codes = self._table.beside(around[-1])
+            self._column[rows] = np.add.reduce(self._values.take(codes))
 
 
 class _Weights:

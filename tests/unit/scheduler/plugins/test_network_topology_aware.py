@@ -33,10 +33,10 @@ def opened(arguments: dict[str, Any], **case: Any) -> tuple[Session, Callable[[]
 
 
 def test_checked_values() -> None:
-    """The difference to the nodes of the emptiest rack; the root counts the same for all, and is left out."""
+    """The difference to the nodes of the emptiest rack; those that have all nodes count the same for all, and are left out."""
     session, scores = opened({})
     first = scores()
-    root = 100 * 0.512 * 0.5 / 2.952
+    root = 100 * (0.64 + 0.512) * 0.5 / 2.952
     assert first[1] + root == pytest.approx(73.71, abs=0.005)
     assert first[3] + root == pytest.approx(73.71, abs=0.005)
     assert first[5] + root == pytest.approx(66.94, abs=0.005)
@@ -44,7 +44,7 @@ def test_checked_values() -> None:
     nodes, task = session.state.nodes, session.state.tasks["ns/pg-worker-1"]
     statement = session.statement()
     statement.allocate(task, nodes.records["n1"])
-    root = 100 * 0.512 * 40 / 64 / 2.952
+    root = 100 * (0.64 + 0.512) * 40 / 64 / 2.952
     assert scores()[3] + root == pytest.approx(85.37, abs=0.005)
     assert scores()[5] + root == pytest.approx(71.82, abs=0.005)
     statement.discard()
