@@ -35,6 +35,7 @@ _NAMES = (
     "review",
     "render",
     "simulate",
+    "run",
     "dev",
     "explain",
     "migrate",

@@ -31,7 +31,7 @@ from pumice.embedded.deletion import Deletion
 from pumice.embedded.gc import GarbageCollector
 from pumice.embedded.handlers import Handlers
 from pumice.embedded.metadata import Identities
-from pumice.embedded.nodes import NodeTimings, SimulatedNodes
+from pumice.embedded.nodes import Nodes, NodeTimings, SimulatedNodes
 from pumice.embedded.objects import Objects
 from pumice.embedded.rendering import Renderer
 from pumice.embedded.resources import ResourceRegistry
@@ -85,6 +85,7 @@ class EmbeddedCluster:
         history: Changes of a resource that a watch can go back.
         bookmark_interval: Seconds between bookmarks.
         timings: How long simulated nodes take.
+        nodes: Makes what runs pods instead of simulated nodes, from the store and the clock.
         workloads: Whether pods are made of Deployments, ReplicaSets and batch Jobs, as a controller manager does.
         security: What clients must show, and how they know the server; when None everyone is answered, over plain HTTP.
         records: Whether every write is recorded in `metadata.managedFields`; otherwise those after the first server-side apply.
@@ -101,6 +102,7 @@ class EmbeddedCluster:
         history: int = 20_000,
         bookmark_interval: float = 60.0,
         timings: NodeTimings | None = None,
+        nodes: Callable[[Store, Callable[[], float]], Nodes] | None = None,
         workloads: bool = False,
         security: Security | None = None,
         records: bool = False,
@@ -130,7 +132,11 @@ class EmbeddedCluster:
             access=Access(security.token) if security else None,
         )
         self.store = Store(self._registry, objects, deletion)
-        self._nodes = SimulatedNodes(self.store, clock, timings or NodeTimings())
+        self._nodes: Nodes = (
+            nodes(self.store, clock)
+            if nodes is not None
+            else SimulatedNodes(self.store, clock, timings or NodeTimings())
+        )
         self._volumes = SimulatedStorage(self.store)
         self._workloads = SimulatedWorkloads(self.store, clock) if workloads else None
         self._seed(crds)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from pumice.api import keys, kinds
 from pumice.api.meta import format_time
@@ -20,7 +20,7 @@ from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
 
-__all__ = ["NodeTimings", "SimulatedNodes", "parse_duration"]
+__all__ = ["NodeTimings", "Nodes", "SimulatedNodes", "parse_duration", "ready_node"]
 
 _NODES = (kinds.NODE.group, kinds.NODE.plural)
 _PODS = (kinds.POD.group, kinds.POD.plural)
@@ -54,6 +54,24 @@ def parse_duration(text: str) -> float | None:
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 
+class Nodes(Protocol):
+    """What runs the pods of a cluster."""
+
+    def add(
+        self, name: str, capacity: dict[str, str], labels: dict[str, str], taints: list[Obj]
+    ) -> Obj:
+        """Register a node that is ready."""
+
+    def adopt(self, name: str) -> None:
+        """Run the pods of a node that exists."""
+
+    def start(self) -> None:
+        """Take care of pods from now on, those already bound included."""
+
+    async def stop(self) -> None:
+        """Let go of all pods."""
+
+
 class SimulatedNodes:
     """The kubelets of all simulated nodes.
 
@@ -79,46 +97,10 @@ class SimulatedNodes:
         self, name: str, capacity: dict[str, str], labels: dict[str, str], taints: list[Obj]
     ) -> Obj:
         """Register a node that is ready."""
-        moment = format_time(self._clock())
         self._added += 1
-        number = self._added
-        node: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": name,
-                "labels": {
-                    "kubernetes.io/hostname": name,
-                    "kubernetes.io/os": "linux",
-                    "kubernetes.io/arch": "amd64",
-                    **labels,
-                },
-            },
-            "spec": {"taints": taints} if taints else {},
-            "status": {
-                "capacity": capacity,
-                "allocatable": dict(capacity),
-                "conditions": [
-                    {
-                        "type": "Ready",
-                        "status": "True",
-                        "reason": "KubeletReady",
-                        "message": "simulated node",
-                        "lastHeartbeatTime": moment,
-                        "lastTransitionTime": moment,
-                    }
-                ],
-                "addresses": [
-                    {"type": "InternalIP", "address": f"10.1.{number // 256}.{number % 256}"},
-                    {"type": "Hostname", "address": name},
-                ],
-                "nodeInfo": {
-                    "kubeletVersion": "simulated",
-                    "operatingSystem": "linux",
-                    "architecture": "amd64",
-                },
-            },
-        }
+        address = f"10.1.{self._added // 256}.{self._added % 256}"
+        moment = format_time(self._clock())
+        node = ready_node(name, capacity, labels, taints, moment, address)
         made = self._store.create(node)
         self.adopt(name)
         return made
@@ -284,6 +266,54 @@ class SimulatedNodes:
             self._end(pod)
             pod = self._store.get(kinds.POD, metadata["name"], metadata["namespace"]) or pod
         self._store.delete(kinds.POD, metadata["name"], metadata["namespace"], grace=0)
+
+
+def ready_node(
+    name: str,
+    capacity: dict[str, str],
+    labels: dict[str, str],
+    taints: list[Obj],
+    moment: str,
+    address: str,
+) -> Obj:
+    """A Node that is ready, as its kubelet registers it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": "amd64",
+                **labels,
+            },
+        },
+        "spec": {"taints": taints} if taints else {},
+        "status": {
+            "capacity": capacity,
+            "allocatable": dict(capacity),
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "KubeletReady",
+                    "message": "simulated node",
+                    "lastHeartbeatTime": moment,
+                    "lastTransitionTime": moment,
+                }
+            ],
+            "addresses": [
+                {"type": "InternalIP", "address": address},
+                {"type": "Hostname", "address": name},
+            ],
+            "nodeInfo": {
+                "kubeletVersion": "simulated",
+                "operatingSystem": "linux",
+                "architecture": "amd64",
+            },
+        },
+    }
 
 
 def _stage(pod: Obj) -> tuple[Any, ...]:

@@ -30,6 +30,7 @@ from pumice.cluster.connection import Connection, StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security, Store
+from pumice.embedded.nodes import Nodes
 from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 
-_SPEC = re.compile(r"(?:(?P<count>\d+)x)?(?P<cpu>[^/x]+)(?P<rest>(?:/.+)?)")
+_SPEC = re.compile(r"(?:(?P<count>\d+)x)?(?P<cpu>[^/x]+?)(?:cpu)?(?P<rest>(?:/.+)?)")
 _RESOURCE = re.compile(r"/(?P<name>[A-Za-z0-9.-]+(?:/[A-Za-z0-9._-]+)?)=(?P<amount>[^/=]+)")
 
 MOST_NODES = 10_000
@@ -65,16 +66,22 @@ class SimulatedNode:
         cpu: Cores.
         memory: Memory.
         resources: Further resources.
+        pods: Pods that it takes.
     """
 
     name: str
     cpu: str
     memory: str = "32Gi"
     resources: dict[str, str] = field(default_factory=dict)
+    pods: int = 110
 
 
-def read_nodes(text: str) -> list[SimulatedNode]:
+def read_nodes(text: str, memory: str = "32Gi") -> list[SimulatedNode]:
     """Read `[COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT…]`, several of them with commas between.
+
+    Args:
+        text: The text.
+        memory: Memory of nodes for which none is named.
 
     Raises:
         UserError: The text is something else.
@@ -87,22 +94,21 @@ def read_nodes(text: str) -> list[SimulatedNode]:
         count, cpu = int(match["count"] or 1), match["cpu"]
         if not count:
             raise _problem(part)
-        memory, resources = _rest(match["rest"], part)
-        for amount in (cpu, memory, *resources.values()):
+        own, resources = _rest(match["rest"], part, memory)
+        for amount in (cpu, own, *resources.values()):
             _check(amount, part)
         if not parse_milli(cpu):
             raise UserError(f"--nodes: {part!r}: a node without CPUs runs no pod")
         if len(nodes) + count > MOST_NODES:
             raise UserError(f"--nodes {text!r}: more than {MOST_NODES} nodes")
         nodes += [
-            SimulatedNode(f"node{number}", cpu, memory, resources)
+            SimulatedNode(f"node{number}", cpu, own, resources)
             for number in range(len(nodes) + 1, len(nodes) + count + 1)
         ]
     return nodes
 
 
-def _rest(text: str, part: str) -> tuple[str, dict[str, str]]:
-    memory = "32Gi"
+def _rest(text: str, part: str, memory: str) -> tuple[str, dict[str, str]]:
     if text and "=" not in text.split("/")[1] and not _RESOURCE.match(text):
         memory, _, text = text[1:].partition("/")
         text = f"/{text}" if text else ""
@@ -212,6 +218,7 @@ async def dev_cluster(
     port: int = 0,
     timings: NodeTimings | None = None,
     config: Config | None = None,
+    runs_pods: Callable[[Store, Callable[[], float]], Nodes] | None = None,
     state: Iterable[Manifest] = (),
     on_write: Callable[[StoredWrite], None] | None = None,
 ) -> AsyncIterator[DevCluster]:
@@ -224,6 +231,7 @@ async def dev_cluster(
         port: Port of the API server; 0 takes a free port.
         timings: Delays of simulated nodes.
         config: Configuration of the scheduler; the default if None.
+        runs_pods: Makes what runs pods instead of simulated nodes, from the store and the clock.
         state: Initial objects.
         on_write: Called inside every write.
 
@@ -242,13 +250,16 @@ async def dev_cluster(
         registrations=REGISTRATIONS,
         port=port,
         timings=timings,
+        nodes=runs_pods,
         workloads=True,
         security=security,
         records=True,
     )
     view.store = cluster.store
     for node in nodes:
-        cluster.add_node(node.name, node.cpu, node.memory, resources={**node.resources})
+        cluster.add_node(
+            node.name, node.cpu, node.memory, node.pods, resources={**node.resources}
+        )
     if on_write is not None:
         cluster.store.storage.listen(on_write)
     async with cluster, _client(cluster.url, security) as client:

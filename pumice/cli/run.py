@@ -1,0 +1,153 @@
+"""`pumice run`: Jobs that really run, as processes of this machine."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pumice.cli.exits import UserError, finish
+from pumice.cli.files.configuration import read_config
+from pumice.cli.options import Files, config_option
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pumice.cli.development.dev_cluster import SimulatedNode
+    from pumice.cli.files.manifests import Manifest
+
+__all__ = ["EXAMPLES", "run"]
+
+EXAMPLES = (
+    "pumice run job.yaml",
+    "pumice run job.yaml --nodes 2x4cpu --timeout 10m",
+    "pumice run job.yaml --image python:3.12=/srv/roots/python",
+    "pumice run job.yaml config.yaml --allow-host-path /data",
+    "pumice run flow.yaml --dry-run",
+)
+
+_ImageOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--image",
+        metavar="NAME=DIR",
+        help="A root file system in place of an image, layers from the bottom up with colons between. Images that are not named are "
+        "this machine's root. Repeat it for several.",
+    ),
+]
+_NodesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--nodes",
+        metavar="LIST",
+        help="Nodes that this machine is for the scheduler: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas. "
+        "Without it one, with its processors and memory.",
+    ),
+]
+_HostPathOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--allow-host-path",
+        metavar="DIR",
+        help="A directory of this machine below which volumes `hostPath` may lie. Repeat it for several.",
+    ),
+]
+_TimeoutOption = Annotated[
+    str | None,
+    typer.Option(
+        "--timeout", metavar="D", help="Abort what still runs after this time, for example 10m."
+    ),
+]
+_DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Show which pods would run on which nodes, and run none.")
+]
+_KeepOption = Annotated[
+    bool,
+    typer.Option(
+        "--keep", help="Go on when the Jobs have ended, for kubectl, until Ctrl-C ends it."
+    ),
+]
+_ConfigOption = Annotated[
+    Path | None, config_option("The scheduler's configuration in Volcano's format.")
+]
+
+
+def run(
+    files: Files,
+    image: _ImageOption = None,
+    nodes: _NodesOption = None,
+    allow_host_path: _HostPathOption = None,
+    timeout: _TimeoutOption = None,
+    config: _ConfigOption = None,
+    dry_run: _DryRunOption = False,
+    keep: _KeepOption = False,
+) -> None:
+    """Run Jobs and JobFlows on this machine, without a cluster.
+
+    Jobs are admitted, wired by their plugins and placed as gangs like in a cluster. Then each pod is a group of processes
+    with its own address, host name and files, in namespaces of the kernel: no container runtime is needed, and no root. Their output goes to stdout, each line
+    with the name of its pod. Other objects in the files, such as ConfigMaps and Queues, are created before.
+
+    Ctrl-C aborts the Jobs by their policies, a second one ends everything at once.
+
+    Exit code 1: a Job failed, was aborted or terminated, or cannot be placed. Exit code 2: a file cannot be read, an object is
+    refused, asks for something that is not there, or namespaces cannot be made.
+    """
+    from pumice.api.durations import duration_problem, parse_seconds
+    from pumice.cli.development import job_run
+    from pumice.cli.files.manifests import named, read
+    from pumice.cli.processes import logs
+    from pumice.cli.options import Level
+
+    seconds = None
+    if timeout is not None:
+        seconds = parse_seconds(timeout)
+        if not seconds:
+            problem = duration_problem(timeout) or "expected more than 0; write for example 10m"
+            raise UserError(f"--timeout {timeout}: {problem}")
+    plan = job_run.RunPlan(
+        manifests=named(read(files)),
+        nodes=_nodes(nodes),
+        images=_images(image or ()),
+        allowed=_allowed(allow_host_path or ()),
+        config=read_config(config),
+        timeout=seconds,
+        keep=keep,
+    )
+    logs.configure(json=False, level=Level.WARNING)
+    finish(job_run.dry_run(plan) if dry_run else job_run.run(plan))
+
+
+def _nodes(text: str | None) -> "list[SimulatedNode]":
+    from dataclasses import replace
+
+    from pumice.cli.development.dev_cluster import read_nodes
+    from pumice.embedded.node.kubelet import MOST_PODS
+    from pumice.embedded.node.local import capacity
+
+    processors, memory = capacity()
+    if text is None:
+        found = read_nodes(processors, memory)
+    else:
+        count = len(read_nodes(text))
+        found = read_nodes(text, f"{int(memory.removesuffix('Mi')) // count}Mi")
+    return [replace(each, pods=max(1, MOST_PODS // len(found))) for each in found]
+
+
+def _images(given: "Sequence[str]") -> "Mapping[str, list[Path]]":
+    found = {}
+    for each in given:
+        name, separator, folders = each.rpartition("=")
+        if not separator or not name or not folders:
+            raise UserError(f"--image {each}: expected NAME=DIR, for example python:3.12=/srv/python")
+        found[name] = [Path(folder).absolute() for folder in folders.split(":")]
+        for folder in found[name]:
+            if not folder.is_dir():
+                raise UserError(f"--image {each}: there is no directory {folder}")
+    return found
+
+
+def _allowed(given: "Sequence[Path]") -> list[Path]:
+    for each in given:
+        if not each.is_dir():
+            raise UserError(f"--allow-host-path {each}: there is no such directory")
+    return [each.absolute() for each in given]

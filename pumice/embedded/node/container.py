@@ -1,0 +1,160 @@
+"""Become a container: a root of its own, the pod's volumes in it, exactly its environment, its user; then its program.
+
+Each function runs in a process that the node's first process has forked, and that ends by becoming another program.
+"""
+
+import contextlib
+import fcntl
+import os
+import resource
+import signal
+import socket
+import termios
+from typing import Any, NoReturn
+
+from pumice.embedded.node import syscalls
+from pumice.embedded.node.root import Root, source_of
+
+__all__ = ["become", "join"]
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def become(spec: dict[str, Any], sandbox: list[tuple[int, int]], descriptors: list[int]) -> NoReturn:
+    """Become a container's first process, in a PID namespace that is new already.
+
+    Args:
+        spec: What the node's `start` takes.
+        sandbox: The pod's namespaces: descriptor and kind of each.
+        descriptors: Where its output goes, and `cgroup.procs` of its cgroups.
+
+    Raises:
+        OSError: Something cannot be made, or there is no such program.
+    """
+    output, *cgroups = descriptors
+    for each in cgroups:
+        os.write(each, b"0")
+    for descriptor, kind in sandbox:
+        syscalls.setns(descriptor, kind)
+    syscalls.unshare(syscalls.NEW_MOUNT)
+    syscalls.make_private()
+    root = Root(spec["scratch"], spec["layers"], spec["size"])
+    root.build(spec["mounts"], spec["folder"], is_read_only=spec["is_root_read_only"])
+    for mount in spec["mounts"]:
+        _show(root, mount)
+    syscalls.pivot(root.path)
+    os.chdir(spec["folder"])
+    for name, limit in spec["limits"].items():
+        resource.setrlimit(getattr(resource, name), (limit, limit))
+    null = os.open("/dev/null", os.O_RDONLY)
+    _execute(spec, (null, output, output))
+
+
+def join(spec: dict[str, Any], first: int, descriptors: list[int]) -> NoReturn:
+    """Run a further program in a container, as `kubectl exec` does.
+
+    Args:
+        spec: What the node's `execute` takes.
+        first: The container's first process.
+        descriptors: Its standard input, output and error, and `cgroup.procs` of the container's cgroups.
+    """
+    standard, cgroups = descriptors[:3], descriptors[3:]
+    for each in cgroups:
+        os.write(each, b"0")
+    kinds = {
+        "net": syscalls.NEW_NET,
+        "uts": syscalls.NEW_UTS,
+        "ipc": syscalls.NEW_IPC,
+        "pid": syscalls.NEW_PID,
+        "mnt": syscalls.NEW_MOUNT,
+    }
+    opened = [(os.open(f"/proc/{first}/ns/{name}", os.O_RDONLY), kinds[name]) for name in kinds]
+    for descriptor, kind in opened:
+        syscalls.setns(descriptor, kind)
+    os.chdir(spec["folder"])
+    child = os.fork()  # in the container's PID namespace
+    if child:
+        _forward(child)
+    for name, limit in spec["limits"].items():
+        resource.setrlimit(getattr(resource, name), (limit, limit))
+    os.setsid()
+    if spec["tty"]:
+        fcntl.ioctl(standard[0], termios.TIOCSCTTY, 0)
+    _execute(spec, (standard[0], standard[1], standard[2]))
+
+
+def _forward(child: int) -> NoReturn:
+    """Wait for a process, and end as it did."""
+    os.closerange(3, 1 << 16)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def _show(root: Root, mount: dict[str, Any]) -> None:
+    try:
+        source = source_of(mount)
+    except OSError as error:
+        what = f"{mount['path'] or mount['base']}: {error.strerror}"
+        raise OSError(error.errno, f"volume {mount['volume']}: {what}") from None
+    try:
+        at = f"/proc/self/fd/{source}"
+        root.show(at, mount["target"], is_read_only=mount["is_read_only"])
+    finally:
+        os.close(source)
+
+
+def _execute(spec: dict[str, Any], standard: tuple[int, int, int]) -> NoReturn:
+    """Become a user and a program."""
+    environment = {"PATH": PATH, "HOSTNAME": socket.gethostname(), **spec["environment"]}
+    name, group, home = _account(spec["user"])
+    environment.setdefault("HOME", home)
+    own = group if spec["group"] is None else spec["group"]
+    if spec["changes_user"]:
+        os.setgroups(sorted({own, *spec["groups"], *_groups_of(name)}))
+        syscalls.drop_capabilities(set(spec["capabilities"]))
+        os.setresgid(own, own, own)
+        os.setresuid(spec["user"], spec["user"], spec["user"])
+    else:
+        syscalls.drop_capabilities(set(spec["capabilities"]))
+    if spec["no_new_privileges"]:
+        syscalls.forbid_new_privileges()
+    os.umask(0o022)
+    # Above the standard ones first, since one may lie where another is to go.
+    high = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, 10) for each in standard]
+    for number, each in enumerate(high):
+        os.dup2(each, number)
+    for each in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(each, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    command = spec["command"]
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        raise OSError(error.errno, f'exec: "{command[0]}": {_why(error, command[0])}') from None
+
+
+def _why(error: OSError, program: str) -> str:
+    if isinstance(error, FileNotFoundError) and "/" not in program:
+        return "executable file not found in $PATH"
+    return str(error.strerror).lower()
+
+
+def _account(user: int) -> tuple[str, int, str]:
+    """Name, group and home of a user, as the container's root has them."""
+    with contextlib.suppress(OSError), open("/etc/passwd", "rb") as file:
+        for line in file:
+            parts = line.decode(errors="replace").rstrip("\n").split(":")
+            if len(parts) > 5 and parts[2] == str(user) and parts[3].isdecimal():
+                return parts[0], int(parts[3]), parts[5] or "/"
+    return "", 0, "/"
+
+
+def _groups_of(name: str) -> list[int]:
+    found = []
+    with contextlib.suppress(OSError), open("/etc/group", "rb") as file:
+        for line in file:
+            parts = line.decode(errors="replace").rstrip("\n").split(":")
+            if name and len(parts) > 3 and name in parts[3].split(",") and parts[2].isdecimal():
+                found.append(int(parts[2]))
+    return found

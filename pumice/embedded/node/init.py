@@ -1,0 +1,432 @@
+"""The first process of a node: it makes namespaces, forks containers, and ends with the process that started it.
+
+It runs with the standard library alone, so that it starts and forks in a few milliseconds. It is the first process of the
+node's PID namespace: when it ends, the kernel kills every process of every pod, and mounts and interfaces go with the last of them.
+Requests come over a socket, a line of JSON each, with descriptors beside them. When the socket closes, because its other
+end has ended in whatever way, this process ends, too.
+"""
+
+import array
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from pumice.embedded.node import syscalls
+from pumice.embedded.node.container import become, join
+from pumice.embedded.node.links import Links
+from pumice.embedded.node.root import FILES
+
+__all__ = ["main"]
+
+BRIDGE = "pods"
+GATEWAY, PREFIX = "10.244.0.1", 16
+_SANDBOX = {"net": syscalls.NEW_NET, "uts": syscalls.NEW_UTS, "ipc": syscalls.NEW_IPC}
+_MOST_MESSAGE = 4096
+"""Bytes of a termination message, as in Kubernetes."""
+_TICK = 1.0
+"""Seconds between two looks at what pods use."""
+_MOST_DESCRIPTORS = 16
+MOST_PROCESSES = 2048
+"""Processes that a container may run."""
+
+Raw = dict[str, Any]
+
+
+def main(control: int, folder: str) -> None:
+    """Make the node's namespaces and serve requests until the socket closes.
+
+    Args:
+        control: Descriptor of the socket.
+        folder: An empty folder, over which the node's tmpfs is mounted.
+    """
+    os.umask(0o022)
+    channel = socket.socket(fileno=control)
+    try:
+        _enter_namespaces(channel)
+    except OSError as error:
+        _send(channel, {"forbidden": error.errno, "message": str(error)})
+        os._exit(1)
+    child = os.fork()
+    if child:
+        channel.close()
+        os.waitpid(child, 0)
+        os._exit(0)
+    syscalls.end_with_parent()
+    try:
+        Node(channel, folder).serve()
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            _send(channel, {"forbidden": error.errno, "message": str(error)})
+    os._exit(1)
+
+
+def _enter_namespaces(channel: socket.socket) -> None:
+    """A user namespace, of which the other end writes the maps, and the others in it."""
+    syscalls.unshare(syscalls.NEW_USER)
+    _send(channel, {"wants": "maps"})
+    if channel.recv(1) != b"+":
+        os._exit(1)
+    os.setresgid(0, 0, 0)
+    os.setresuid(0, 0, 0)
+    kinds = (syscalls.NEW_MOUNT, syscalls.NEW_PID, *_SANDBOX.values())
+    syscalls.unshare(sum(kinds))
+
+
+def _send(channel: socket.socket, answer: Raw) -> None:
+    channel.sendall(json.dumps(answer).encode() + b"\n")
+
+
+class _Process:
+    """A process that was forked for the other end.
+
+    Attributes:
+        pod: Its pod.
+        told: A file with its termination message, if it is a container.
+        pipe: Where it says why it could not become its program; -1 once it has.
+    """
+
+    def __init__(self, name: str, pod: str, told: str, pipe: int, request: int) -> None:
+        self.name = name
+        self.pod = pod
+        self.told = told
+        self.pipe = pipe
+        self.request = request
+        self.said = b""
+
+
+class Node:
+    """The node, as its first process sees it."""
+
+    def __init__(self, channel: socket.socket, folder: str) -> None:
+        self._channel = channel
+        self._folder = folder
+        self._sandboxes: dict[str, dict[str, int]] = {}
+        self._processes: dict[int, _Process] = {}
+        self._pids: dict[str, int] = {}
+        self._limits: dict[str, dict[str, str]] = {}
+        self._selector = selectors.DefaultSelector()
+        self._descriptors: list[int] = []
+        self._operations: dict[str, Callable[[Raw, list[int]], Raw | None]] = {
+            "pod": self._add_pod,
+            "files": self._write_files,
+            "empty": self._make_empty,
+            "hosts": self._write_hosts,
+            "start": self._start,
+            "execute": self._execute,
+            "signal": self._signal,
+            "remove": self._remove_pod,
+        }
+
+    def serve(self) -> None:
+        """Answer requests, and report what ends."""
+        self._prepare()
+        reading, writing = socket.socketpair()
+        for each in (reading, writing):
+            each.setblocking(False)
+        signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._selector.register(self._channel, selectors.EVENT_READ)
+        self._selector.register(reading, selectors.EVENT_READ)
+        _send(self._channel, {"ready": True})
+        rest, looked = b"", time.monotonic()
+        while True:
+            for key, _ in self._selector.select(_TICK):
+                if key.fileobj is self._channel:
+                    chunk = self._receive()
+                    if not chunk:
+                        os._exit(0)
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        self._answer(json.loads(line))
+                elif key.fileobj is reading:
+                    with contextlib.suppress(BlockingIOError):
+                        reading.recv(4096)
+                    self._reap()
+                else:
+                    self._hear(key.fd)
+            if time.monotonic() - looked >= _TICK:
+                self._look_at_usage()
+                looked = time.monotonic()
+
+    def _prepare(self) -> None:
+        syscalls.make_private()
+        syscalls.mount("proc", "/proc")
+        syscalls.mount("tmpfs", self._folder, f"mode=755,size=1g,nr_inodes={10 * FILES}")
+        socket.sethostname("node")
+        self._own = {
+            name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in (*_SANDBOX, "pid")
+        }
+        self._links = Links()
+        self._links.set_up("lo")
+        self._links.add_bridge(BRIDGE)
+        self._links.add_address(BRIDGE, GATEWAY, PREFIX)
+        self._links.set_up(BRIDGE)
+        self._bridge = socket.if_nametoindex(BRIDGE)
+
+    def _receive(self) -> bytes:
+        space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4)
+        chunk, extra, _, _ = self._channel.recvmsg(1 << 18, space, socket.MSG_CMSG_CLOEXEC)
+        for level, kind, data in extra:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                received = array.array("i")
+                received.frombytes(data[: len(data) - len(data) % received.itemsize])
+                self._descriptors += received
+        return chunk
+
+    def _answer(self, request: Raw) -> None:
+        count = request.get("descriptors", 0)
+        given, self._descriptors = self._descriptors[:count], self._descriptors[count:]
+        try:
+            answer = self._operations[request["do"]](request, given)
+        except OSError as error:
+            answer = {"error": _told(error)}
+        finally:
+            for each in given:
+                os.close(each)
+        if answer is not None:
+            _send(self._channel, {"answers": request["number"], **answer})
+
+    def _add_pod(self, request: Raw, _: list[int]) -> Raw:
+        """Make a pod's namespaces, which descriptors keep."""
+        pod = request["pod"]
+        os.makedirs(f"{self._folder}/{pod}/volumes")
+        syscalls.unshare(sum(_SANDBOX.values()))
+        try:
+            socket.sethostname(request["hostname"])
+            found = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in _SANDBOX}
+            self._sandboxes[pod] = found
+            self._links.add_pair(request["interface"], self._bridge, "eth0", found["net"])
+            links = Links()
+            links.set_up("lo")
+            links.add_address("eth0", request["address"], PREFIX)
+            links.set_up("eth0")
+            links.add_default_route(GATEWAY)
+            links.close()
+        finally:
+            for name, kind in _SANDBOX.items():
+                syscalls.setns(self._own[name], kind)
+        return {}
+
+    def _write_files(self, request: Raw, _: list[int]) -> Raw:
+        """Replace the files of a volume: all at once, by one symbolic link, as kubelet does."""
+        volume = f"{self._folder}/{request['pod']}/volumes/{request['volume']}"
+        os.makedirs(volume, exist_ok=True)
+        fresh = f"..{request['version']}"
+        os.mkdir(f"{volume}/{fresh}", 0o755)
+        for path, (content, mode) in request["files"].items():
+            if ".." in path.split("/"):
+                raise OSError(0, f"{path}: leads out of the volume")
+            file = f"{volume}/{fresh}/{path}"
+            os.makedirs(os.path.dirname(file), exist_ok=True)
+            with open(file, "wb") as stream:
+                stream.write(content.encode("latin-1"))
+            if request["group"] is not None:
+                os.chown(file, -1, request["group"])
+            os.chmod(file, mode)
+        old = os.readlink(f"{volume}/..data") if os.path.lexists(f"{volume}/..data") else None
+        os.symlink(fresh, f"{volume}/..data_tmp")
+        os.rename(f"{volume}/..data_tmp", f"{volume}/..data")
+        names = set(os.listdir(f"{volume}/{fresh}"))
+        for name in set(os.listdir(volume)) - names:
+            if not name.startswith(".."):
+                os.unlink(f"{volume}/{name}")
+        for name in names:
+            if not os.path.lexists(f"{volume}/{name}"):
+                os.symlink(f"..data/{name}", f"{volume}/{name}")
+        if old is not None:
+            shutil.rmtree(f"{volume}/{old}")
+        return {}
+
+    def _make_empty(self, request: Raw, _: list[int]) -> Raw:
+        """Make a volume that is empty, with a limit."""
+        volume = f"{self._folder}/{request['pod']}/volumes/{request['volume']}"
+        os.makedirs(volume)
+        mode = "2777" if request["group"] is not None else "777"
+        syscalls.mount("tmpfs", volume, f"mode={mode},size={request['size']},nr_inodes={FILES}")
+        if request["group"] is not None:
+            os.chown(volume, -1, request["group"])
+            os.chmod(volume, 0o2777)
+        self._limits.setdefault(request["pod"], {})[volume] = request["message"]
+        return {}
+
+    def _write_hosts(self, request: Raw, _: list[int]) -> Raw:
+        """Rewrite host files in place, because containers have mounted these very files."""
+        for pod, text in request["files"].items():
+            if pod in self._sandboxes:
+                file = os.open(f"{self._folder}/{pod}/hosts", os.O_WRONLY | os.O_CREAT, 0o644)
+                content = text.encode()
+                os.pwrite(file, content, 0)
+                os.ftruncate(file, len(content))
+                os.close(file)
+        return {}
+
+    def _start(self, request: Raw, given: list[int]) -> None:
+        """Fork a container; the answer comes when it has become its program, or has failed."""
+        pod, name = request["pod"], request["name"]
+        scratch = f"{self._folder}/{pod}/{name}"
+        os.makedirs(scratch, exist_ok=True)
+        told = f"{self._folder}/{pod}/{name}.message"
+        with open(told, "w") as file:
+            os.fchmod(file.fileno(), 0o666)
+        for each in request["mounts"]:
+            each["base"] = each["base"] or f"{self._folder}/{pod}/{each['own']}"
+        request["scratch"] = scratch
+        sandbox = [(self._sandboxes[pod][each], kind) for each, kind in _SANDBOX.items()]
+        syscalls.unshare(syscalls.NEW_PID)
+        try:
+            self._fork(request, told, lambda: become(request, sandbox, given))
+        finally:
+            syscalls.setns(self._own["pid"], syscalls.NEW_PID)
+
+    def _execute(self, request: Raw, given: list[int]) -> Raw | None:
+        first = self._pids.get(request["container"])
+        if first is None:
+            return {"error": "the container does not run"}
+        self._fork(request, "", lambda: join(request, first, given))
+        return None
+
+    def _fork(self, request: Raw, told: str, run: Callable[[], NoReturn]) -> None:
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if not pid:
+            try:
+                signal.set_wakeup_fd(-1)
+                os.setsid()
+                run()
+            except BaseException as error:
+                text = _told(error) if isinstance(error, OSError) else repr(error)
+                os.write(writing, text.encode())
+            finally:
+                os._exit(127)
+        os.close(writing)
+        process = _Process(request["id"], request["pod"], told, reading, request["number"])
+        self._processes[pid] = process
+        self._pids[process.name] = pid
+        self._selector.register(reading, selectors.EVENT_READ, process)
+
+    def _hear(self, descriptor: int) -> None:
+        """What a fork says before it becomes its program; its silence is a success."""
+        process: _Process = self._selector.get_key(descriptor).data
+        chunk = os.read(descriptor, 4096)
+        process.said += chunk
+        if chunk:
+            return
+        self._selector.unregister(descriptor)
+        os.close(descriptor)
+        process.pipe = -1
+        answer: Raw = {"answers": process.request}
+        if process.said:
+            answer["error"] = process.said.decode(errors="replace")
+        _send(self._channel, answer)
+
+    def _reap(self) -> None:
+        while self._processes:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            process = self._processes.pop(pid, None)
+            if process is None:
+                continue
+            if self._pids.get(process.name) == pid:
+                del self._pids[process.name]
+            if process.pipe >= 0:
+                self._hear_all(process)
+            if process.said:
+                continue
+            code = os.waitstatus_to_exitcode(status)
+            event = {
+                "ended": process.name,
+                "code": code if code >= 0 else 128 - code,
+                "signal": -code if code < 0 else 0,
+                "message": _read(process.told),
+            }
+            _send(self._channel, event)
+
+    def _hear_all(self, process: _Process) -> None:
+        while process.pipe >= 0:
+            self._hear(process.pipe)
+
+    def _signal(self, request: Raw, _: list[int]) -> Raw:
+        for name in request["names"]:
+            pid = self._pids.get(name)
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, request["signal"])
+        return {}
+
+    def _remove_pod(self, request: Raw, _: list[int]) -> Raw:
+        pod = request["pod"]
+        for pid, process in self._processes.items():
+            if process.pod == pod:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        for descriptor in self._sandboxes.pop(pod, {}).values():
+            os.close(descriptor)
+        for volume in self._limits.pop(pod, {}):
+            syscalls.unmount(volume)
+        shutil.rmtree(f"{self._folder}/{pod}", ignore_errors=True)
+        return {}
+
+    def _look_at_usage(self) -> None:
+        """Report pods that have filled a volume or their root, or run too many processes."""
+        for pod, volumes in self._limits.items():
+            for volume, message in volumes.items():
+                if _is_full(volume):
+                    _send(self._channel, {"full": pod, "message": message})
+        containers = {
+            pid: each for pid, each in self._processes.items() if each.told and each.pipe < 0
+        }
+        counts = _processes_by_namespace() if len(os.listdir("/proc")) > MOST_PROCESSES else {}
+        for pid, process in containers.items():
+            with contextlib.suppress(OSError):
+                number = counts.get(os.stat(f"/proc/{pid}/ns/pid").st_ino, 0) if counts else 0
+                message = ""
+                if number > MOST_PROCESSES:
+                    message = f"{number} processes run in it, at most {MOST_PROCESSES} may"
+                elif _is_full(f"/proc/{pid}/root"):
+                    message = "its containers have written all that they may outside of volumes"
+                if message:
+                    _send(self._channel, {"full": process.pod, "message": message})
+
+
+def _is_full(folder: str) -> bool:
+    found = os.statvfs(folder)
+    return not found.f_bavail or not found.f_favail
+
+
+def _processes_by_namespace() -> dict[int, int]:
+    found: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):
+                number = os.stat(f"/proc/{name}/ns/pid").st_ino
+                found[number] = found.get(number, 0) + 1
+    return found
+
+
+def _told(error: OSError) -> str:
+    text = error.strerror or str(error)
+    return f"{error.filename}: {text}" if error.filename else text
+
+
+def _read(file: str) -> str:
+    if not file:
+        return ""
+    with contextlib.suppress(OSError), open(file, "rb") as stream:
+        return stream.read(_MOST_MESSAGE).decode(errors="replace")
+    return ""
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,165 @@
+"""Limits of containers by cgroups, where this process may make some.
+
+Version 2 has one tree, in which a folder has those controllers that its parent delegates; version 1 has a tree a controller. Where neither can be
+written, as in most containers and for most users without `systemd-run --user --scope -p Delegate=yes`, the kernel limits the number of processes of a
+user instead, and everything that is written lies in file systems with a size.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["MOST_PROCESSES", "Cgroups", "remove_left_over"]
+
+MOST_PROCESSES = 4096
+"""Processes that a container may have at any moment; the node ends a pod that has half of them for long."""
+
+_PERIOD = 100_000
+"""Microseconds in which a container may use its processors."""
+_CONTROLLERS = ("cpu", "memory", "pids")
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroups:
+    """Folders in which cgroups of containers are made, by controller; all the same one in version 2.
+
+    Attributes:
+        folders: The folders.
+        is_unified: Whether they are of version 2.
+    """
+
+    folders: Mapping[str, Path]
+    is_unified: bool
+
+    @classmethod
+    def make(cls, name: str) -> "Cgroups | None":
+        """Make the folders; None if that is not allowed here, or a controller is missing.
+
+        Args:
+            name: Their name.
+        """
+        mounts, own = _mounts(), _own()
+        if "" in mounts:
+            for base in (mounts[""] / own.get("", "").lstrip("/"), mounts[""]):
+                folder = base / name
+                with suppress(OSError):
+                    _delegate(base)
+                    folder.mkdir()
+                    _delegate(folder)
+                    return cls(dict.fromkeys(_CONTROLLERS, folder), is_unified=True)
+                with suppress(OSError):
+                    folder.rmdir()
+        folders: dict[str, Path] = {}
+        try:
+            for each in _CONTROLLERS:
+                folder = mounts[each] / own.get(each, "").lstrip("/") / name
+                folder.mkdir()
+                folders[each] = folder
+        except (KeyError, OSError):
+            for folder in folders.values():
+                folder.rmdir()
+            return None
+        return cls(folders, is_unified=False)
+
+    def add(self, name: str, memory: int | None, cpu: int | None) -> list[Path]:
+        """Make the cgroup of a container.
+
+        Args:
+            name: Its name.
+            memory: Bytes; None for no limit.
+            cpu: Thousandths of a processor; None for no limit.
+
+        Returns:
+            The files into which a process writes `0` to enter it.
+        """
+        for folder in {*self.folders.values()}:
+            (folder / name).mkdir(exist_ok=True)
+        quota = max(1000, cpu * _PERIOD // 1000) if cpu is not None else None
+        if self.is_unified:
+            values = {
+                ("pids", "pids.max"): MOST_PROCESSES,
+                ("memory", "memory.max"): memory,
+                ("memory", "memory.swap.max"): 0 if memory is not None else None,
+                ("cpu", "cpu.max"): f"{quota} {_PERIOD}" if quota is not None else None,
+            }
+        else:
+            values = {
+                ("pids", "pids.max"): MOST_PROCESSES,
+                ("memory", "memory.limit_in_bytes"): memory,
+                ("memory", "memory.memsw.limit_in_bytes"): memory,
+                ("cpu", "cpu.cfs_period_us"): _PERIOD if quota is not None else None,
+                ("cpu", "cpu.cfs_quota_us"): quota,
+            }
+        for (controller, file), value in values.items():
+            path = self.folders[controller] / name / file
+            if value is not None and path.exists():  # accounting of swap may be off
+                path.write_text(f"{value}\n")
+        return [folder / name / "cgroup.procs" for folder in sorted({*self.folders.values()})]
+
+    def has_killed(self, name: str) -> bool:
+        """Whether the kernel has killed a process of a container for its memory."""
+        file = "memory.events" if self.is_unified else "memory.oom_control"
+        with suppress(OSError):
+            for line in (self.folders["memory"] / name / file).read_text().splitlines():
+                key, _, value = line.partition(" ")
+                if key == "oom_kill":
+                    return int(value) > 0
+        return False
+
+    def remove(self, name: str) -> None:
+        """Remove the cgroup of a container that has ended."""
+        for folder in {*self.folders.values()}:
+            with suppress(OSError):
+                (folder / name).rmdir()
+
+    def close(self) -> None:
+        """Remove all that was made."""
+        remove_left_over([str(each) for each in {*self.folders.values()}])
+
+
+def remove_left_over(folders: list[str]) -> None:
+    """Remove folders of cgroups without processes, and those in them."""
+    for folder in folders:
+        with suppress(OSError):
+            for each in os.scandir(folder):
+                if each.is_dir():
+                    Path(each).rmdir()
+        with suppress(OSError):
+            Path(folder).rmdir()
+
+
+def _delegate(folder: Path) -> None:
+    """Let folders below one have the controllers.
+
+    Raises:
+        OSError: That is not allowed, or one is missing.
+    """
+    has = (folder / "cgroup.subtree_control").read_text().split()
+    missing = [f"+{each}" for each in _CONTROLLERS if each not in has]
+    if missing:
+        (folder / "cgroup.subtree_control").write_text(" ".join(missing))
+
+
+def _mounts() -> dict[str, Path]:
+    """Where cgroups are mounted, by controller; version 2 by an empty name."""
+    found: dict[str, Path] = {}
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        place = Path(before.split(" ")[4])
+        if kind == "cgroup2":
+            found[""] = place
+        elif kind == "cgroup":
+            found |= {each: place for each in options.split(",") if each in _CONTROLLERS}
+    return found
+
+
+def _own() -> dict[str, str]:
+    """This process's cgroups by controller."""
+    found = {}
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        found |= dict.fromkeys(names.split(","), path)
+    return found

@@ -1,0 +1,627 @@
+"""One pod: its sandbox, its volumes, init containers, sidecars, containers and their restarts, up to its end.
+
+It does what kubelet does, with processes where kubelet has containers. Everything is decided here; the node's first process only
+carries out. A task leads the pod to its end; its deletion cancels the task and stops the containers.
+"""
+
+import asyncio
+import os
+import posixpath
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+from pumice.api.meta import format_time
+from pumice.api.quantities import parse_milli
+from pumice.embedded.node import environment, volumes
+from pumice.embedded.node.demands import capabilities_of
+from pumice.embedded.node.environment import MissingObjectError, Objects
+from pumice.embedded.node.limits import MOST_PROCESSES, Cgroups
+from pumice.embedded.node.logs import ContainerLog
+from pumice.embedded.node.namespaces import Mode, Namespaces, NodeError
+from pumice.embedded.node.pod_status import ContainerState, status_of
+
+__all__ = ["Host", "Machine", "Pod"]
+
+Raw = dict[str, Any]
+
+_AGAIN = 0.5
+"""Seconds until a missing object is looked for again."""
+_GRACE = 30
+_FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 300.0
+_STEADY = 600.0
+"""Seconds after which a container that ends counts as one that had run well."""
+_DRAIN_SECONDS = 2.0
+_FALLBACK_LINES, _FALLBACK_BYTES = 80, 2048
+_versions = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What pods run on.
+
+    Attributes:
+        namespaces: Their namespaces.
+        mode: The users that they may have.
+        folder: Where logs lie.
+        images: Folders of images by name, from the bottom up; an image that is not among them is the machine's root.
+        allowed: Folders of the machine in which a `hostPath` may lie.
+        path: `PATH` of containers in the machine's root.
+        working: Their working folder.
+        cgroups: Limits; None where there are none.
+        size: Bytes that a container, and an `emptyDir` without a limit, may hold.
+    """
+
+    namespaces: Namespaces
+    mode: Mode
+    folder: Path
+    images: Mapping[str, tuple[str, ...]]
+    allowed: tuple[Path, ...]
+    path: str
+    working: str
+    cgroups: Cgroups | None
+    size: int
+
+
+class Host(Protocol):
+    """What a pod needs of its node."""
+
+    @property
+    def machine(self) -> Machine:
+        """What it runs on."""
+
+    def objects(self, namespace: str) -> Objects:
+        """ConfigMaps and Secrets."""
+
+    def room(self, node: str) -> Mapping[str, str]:
+        """What a node has of each resource."""
+
+    def now(self) -> float:
+        """The moment, in UNIX seconds."""
+
+    def write_status(self, pod: "Pod", status: Callable[[Raw], Raw]) -> None:
+        """Change the status of the pod in the store."""
+
+    def warn(self, pod: "Pod", reason: str, message: str) -> None:
+        """Write an event about the pod."""
+
+    async def name(self, pod: "Pod") -> None:
+        """Write the host files in which the pod's names stand."""
+
+    def names_changed(self) -> None:
+        """Write host files soon."""
+
+    def on_line(self, pod: "Pod", container: str, run: int, line: bytes) -> None:
+        """A container has written a line."""
+
+    def gone(self, pod: "Pod") -> None:
+        """The pod has ended after its deletion."""
+
+
+class Pod:
+    """One pod of the node.
+
+    Attributes:
+        manifest: The pod; newer versions of its metadata come by `update`.
+        key: What tells it from all others in the node.
+        address: Its address; empty before it has one.
+        logs: The logs of its containers by name, run by run; at most the last two.
+        verdict: Phase, reason and message where something has ended it.
+    """
+
+    def __init__(self, host: Host, manifest: Raw, number: int) -> None:
+        self.manifest = manifest
+        self.key = f"pod{number}"
+        self.address = ""
+        self.logs: dict[str, list[ContainerLog]] = {}
+        self.verdict: Raw = {}
+        self._host = host
+        self._number = number
+        self._spec: Raw = manifest["spec"]
+        self._context: Raw = self._spec.get("securityContext") or {}
+        policy = self._spec.get("restartPolicy") or "Always"
+        self._policy = policy
+        self._init = [
+            ContainerState(each, is_sidecar=each.get("restartPolicy") == "Always")
+            for each in self._spec.get("initContainers") or ()
+        ]
+        self._containers = [ContainerState(each) for each in self._spec["containers"]]
+        self._files: dict[str, volumes.Files] = {}
+        self._ends: dict[str, asyncio.Future[Raw]] = {}
+        self._running: dict[str, ContainerState] = {}
+        self._initialised = False
+        self._is_dirty = False
+        self._loop = asyncio.get_running_loop()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._main = asyncio.create_task(self._lead(), name=f"pod {self.name}")
+        self._stopping: asyncio.Task[None] | None = None
+        seconds = self._spec.get("activeDeadlineSeconds")
+        if seconds is not None:
+            message = "Pod was active on the node longer than the specified deadline"
+            self._deadline: asyncio.TimerHandle | None = self._loop.call_later(
+                int(seconds), self.fail, "DeadlineExceeded", message
+            )
+        else:
+            self._deadline = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return str(self.manifest["metadata"]["namespace"])
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all its containers run."""
+        return all(each.runs for each in self._containers) and not self.verdict
+
+    @property
+    def states(self) -> list[ContainerState]:
+        """Its init containers and containers."""
+        return [*self._init, *self._containers]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return bool(self.verdict) or all(each.is_over for each in self._containers)
+
+    def update(self, manifest: Raw) -> None:
+        """Take over newer metadata."""
+        self.manifest = manifest
+
+    def ended(self, event: Raw) -> None:
+        """One of its processes has ended."""
+        future = self._ends.pop(event["ended"], None)
+        if future is not None and not future.done():
+            future.set_result(event)
+
+    def process_of(self, container: str) -> str:
+        """The process of a container that runs; empty if none does."""
+        return next((key for key, each in self._running.items() if each.name == container), "")
+
+    def variables(self, container: Raw) -> dict[str, str]:
+        """The environment of a container.
+
+        Raises:
+            MissingObjectError: A variable comes from something that is not there.
+        """
+        status = {"hostIP": "127.0.0.1", "podIP": self.address}
+        pod = self.manifest | {"status": status}
+        room = self._host.room(self._spec.get("nodeName", ""))
+        found = environment.environment(pod, container, self._objects(), room)
+        if container.get("image", "") not in self._host.machine.images:
+            found.setdefault("PATH", self._host.machine.path)
+        return found
+
+    def user(self, container: Raw) -> Raw:
+        """User, groups and rights of a container, for the node's first process."""
+        own = container.get("securityContext") or {}
+        group = own.get("runAsGroup", self._context.get("runAsGroup"))
+        groups = [*(self._context.get("supplementalGroups") or ())]
+        if self._context.get("fsGroup") is not None:
+            groups.append(self._context["fsGroup"])
+        return {
+            "user": int(own.get("runAsUser", self._context.get("runAsUser")) or 0),
+            "group": group,
+            "groups": groups,
+            "changes_user": self._host.machine.mode.is_full,
+            "capabilities": capabilities_of(container),
+            "no_new_privileges": own.get("allowPrivilegeEscalation") is False,
+            "limits": {"RLIMIT_CORE": 0}
+            | ({} if self._host.machine.cgroups else {"RLIMIT_NPROC": MOST_PROCESSES}),
+        }
+
+    def working_folder(self, container: Raw) -> str:
+        """Where the programs of a container start."""
+        has_image = container.get("image", "") in self._host.machine.images
+        default = "/" if has_image else self._host.machine.working
+        return posixpath.normpath(f"/{container.get('workingDir') or default}")
+
+    async def refresh(self) -> None:
+        """Bring the files of volumes up to date, if they have changed."""
+        if self.address and not self.is_over and self._stopping is None:
+            with suppress(MissingObjectError, NodeError):
+                await self._write_files()
+
+    def fail(self, reason: str, message: str) -> None:
+        """End the pod as failed, at once."""
+        if self.is_over or self._stopping is not None:
+            return
+        self.verdict = {"phase": "Failed", "reason": reason, "message": message}
+        self._host.warn(self, reason, message)
+        self._stop_main()
+        self._stopping = asyncio.create_task(self._stop(0, is_deleted=False))
+
+    def delete(self, grace: float) -> None:
+        """End the pod because it is deleted; a second call may shorten the grace."""
+        if self._stopping is not None:
+            self._stopping.cancel()
+        self._stop_main()
+        self._stopping = asyncio.create_task(self._stop(grace, is_deleted=True))
+
+    async def close(self) -> None:
+        """Let go of everything without a word: the node ends."""
+        self._stop_main()
+        tasks = [self._main, *self._tasks, *([self._stopping] if self._stopping else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for runs in self.logs.values():
+            for each in runs:
+                each.close()
+
+    def _stop_main(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        for task in (self._main, *self._tasks):
+            task.cancel()
+
+    async def _lead(self) -> None:
+        try:
+            await self._make_sandbox()
+            if await self._initialise():
+                await self._run_containers()
+        except NodeError as error:
+            self._loop.call_soon(self.fail, "NodeError", str(error))
+        else:
+            await self._finish()
+
+    async def _make_sandbox(self) -> None:
+        """Namespaces, volumes and names."""
+        namespaces = self._host.machine.namespaces
+        await self._when_there(self._read_files)
+        high, low = divmod(self._number % 65_000 + 2, 256)
+        address = f"10.244.{high}.{low}"
+        host = str(self._spec.get("hostname") or self.name)[:63]
+        await namespaces.ask(
+            "pod", pod=self.key, hostname=host, interface=f"veth{self._number}", address=address
+        )
+        self.address = address
+        await self._write_files()
+        for number, volume in enumerate(self._spec.get("volumes") or ()):
+            if "emptyDir" in volume or len(volume) == 1:
+                size = volumes.size_of(volume, self._host.machine.size)
+                message = f'Usage of EmptyDir volume "{volume["name"]}" exceeds the limit "{size}"'
+                await namespaces.ask(
+                    "empty",
+                    pod=self.key,
+                    volume=str(number),
+                    size=size,
+                    group=self._context.get("fsGroup"),
+                    message=message,
+                )
+        await self._host.name(self)
+
+    def _objects(self) -> Objects:
+        return self._host.objects(self.namespace)
+
+    async def _when_there(self, make: Callable[[], Any]) -> Any:
+        """What a function makes, as soon as the objects that it needs are there."""
+        told = ""
+        while True:
+            try:
+                return make()
+            except MissingObjectError as error:
+                if str(error) != told:
+                    told = str(error)
+                    self._host.warn(self, "FailedMount", told)
+                    for each in self._containers:
+                        each.state = {"waiting": {"reason": "ContainerCreating", "message": told}}
+                    self.publish()
+                await asyncio.sleep(_AGAIN)
+
+    def _read_files(self) -> dict[str, volumes.Files]:
+        room = self._host.room(self._spec.get("nodeName", ""))
+        status = {"hostIP": "127.0.0.1", "podIP": self.address}
+        pod = self.manifest | {"status": status}
+        return {
+            each["name"]: volumes.files_of(pod, each, self._objects(), room)
+            for each in self._spec.get("volumes") or ()
+            if any(kind in each for kind in volumes.FILES_OF)
+        }
+
+    async def _write_files(self) -> None:
+        found = self._read_files()
+        for number, volume in enumerate(self._spec.get("volumes") or ()):
+            name = volume["name"]
+            if name not in found or self._files.get(name) == found[name]:
+                continue
+            self._files[name] = found[name]
+            await self._host.machine.namespaces.ask(
+                "files",
+                pod=self.key,
+                volume=str(number),
+                version=f"version{next(_versions)}",
+                files={
+                    path: [content.decode("latin-1"), mode]
+                    for path, (content, mode) in found[name].items()
+                },
+                group=self._context.get("fsGroup"),
+            )
+
+    async def _initialise(self) -> bool:
+        """Run the init containers, one after the other; whether all have done their work."""
+        for each in self._init:
+            if each.is_sidecar:
+                started = self._loop.create_future()
+                self._tasks.append(asyncio.create_task(self._repeat(each, "Always", started)))
+                await started
+                continue
+            policy = "OnFailure" if self._policy != "Never" else "Never"
+            await self._repeat(each, policy)
+            if each.code:
+                for other in self._containers:
+                    other.state = {"waiting": {"reason": "PodInitializing"}}
+                message = f'init container "{each.name}" ended with {each.code}'
+                self.verdict = {"phase": "Failed", "message": message}
+                return False
+        self._initialised = True
+        return True
+
+    async def _run_containers(self) -> None:
+        loops = []
+        for each in self._containers:
+            started = self._loop.create_future()
+            task = asyncio.create_task(self._repeat(each, self._policy, started))
+            self._tasks.append(task)
+            loops.append(task)
+            await started
+        await asyncio.gather(*loops)
+
+    async def _finish(self) -> None:
+        """The containers have ended for good: stop the sidecars, and say so."""
+        for task in self._tasks:
+            task.cancel()
+        await self._stop_processes(float(self._spec.get("terminationGracePeriodSeconds", _GRACE)))
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self.publish()
+        await self._remove_sandbox()
+
+    async def _repeat(
+        self, each: ContainerState, policy: str, started: "asyncio.Future[None] | None" = None
+    ) -> None:
+        """Run a container, and again as its policy says."""
+        pause = 0.0
+        while True:
+            begun = self._loop.time()
+            await self._run_once(each, started)
+            again = policy == "Always" or (policy == "OnFailure" and each.code != 0)
+            if not again:
+                each.is_over = True
+                self.publish()
+                return
+            if self._loop.time() - begun > _STEADY:
+                pause = 0.0
+            if pause:
+                each.last, ended = each.state, each.state["terminated"]
+                message = f"back-off {pause:g}s restarting container {each.name}, which ended with {ended['exitCode']}"
+                each.state = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
+                self.publish()
+                await asyncio.sleep(pause)
+            else:
+                each.last = each.state
+            pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
+            each.restarts += 1
+
+    async def _run_once(
+        self, each: ContainerState, started: "asyncio.Future[None] | None"
+    ) -> None:
+        """Run a container to its end."""
+        process = f"{self.key}/{self.states.index(each)}/{each.restarts}"
+        name = process.split("/")[1]
+        spec = await self._when_there(lambda: self._specification(each.manifest))
+        log = self._new_log(each)
+        end = self._ends[process] = self._loop.create_future()
+        moment = format_time(self._host.now())
+        try:
+            await self._start(process, name, spec, each.manifest, log)
+        except NodeError as error:
+            log.close()
+            self._ends.pop(process, None)
+            if self._host.machine.namespaces.ended.done():
+                raise
+            each.state = _terminated(128, 0, moment, moment, "StartError", str(error))
+            self._host.warn(self, "Failed", f"{each.name}: {error}")
+        else:
+            each.state = {"running": {"startedAt": moment}}
+            self._running[process] = each
+            self.publish()
+            self._host.names_changed()
+            if started is not None and not started.done():
+                started.set_result(None)
+            event = await asyncio.shield(end)  # who stops the pod waits for it, too
+            await self._note_end(each, event, moment, log)
+        if started is not None and not started.done():
+            started.set_result(None)
+        self.publish()
+        self._host.names_changed()
+
+    async def _start(
+        self, process: str, name: str, spec: Raw, container: Raw, log: ContainerLog
+    ) -> None:
+        """Start a container's first process, with its output going to a log.
+
+        Raises:
+            NodeError: It does not start.
+        """
+        reading, writing = os.pipe()
+        descriptors = [writing]
+        try:
+            cgroups = self._host.machine.cgroups
+            if cgroups is not None:
+                limits = (container.get("resources") or {}).get("limits") or {}
+                memory = parse_milli(str(limits["memory"])) // 1000 if "memory" in limits else None
+                cpu = parse_milli(str(limits["cpu"])) if "cpu" in limits else None
+                files = cgroups.add(process.replace("/", "-"), memory, cpu)
+                descriptors += [os.open(file, os.O_WRONLY) for file in files]
+            log.follow(reading)
+            await self._host.machine.namespaces.ask(
+                "start", descriptors, id=process, pod=self.key, name=f"c{name}", **spec
+            )
+        except OSError as error:
+            raise NodeError(f"cgroup: {error.strerror}") from None
+        finally:
+            for each in descriptors:
+                os.close(each)
+
+    async def _note_end(
+        self, each: ContainerState, event: Raw, begun: str, log: ContainerLog
+    ) -> None:
+        """A container has ended: read what it has left in the pipe, and note why it ended."""
+        await asyncio.wait([log.drained], timeout=_DRAIN_SECONDS)
+        code, message = event["code"], event["message"]
+        reason = "Completed" if code == 0 else "Error"
+        cgroups, process = self._host.machine.cgroups, event["ended"].replace("/", "-")
+        if cgroups is not None:
+            if code == 128 + signal.SIGKILL and cgroups.has_killed(process):
+                reason = "OOMKilled"
+            cgroups.remove(process)
+        policy = each.manifest.get("terminationMessagePolicy")
+        if not message and code and policy == "FallbackToLogsOnError":
+            message = "\n".join(log.tail(_FALLBACK_LINES))[-_FALLBACK_BYTES:]
+        now = format_time(self._host.now())
+        each.state = _terminated(code, event["signal"], begun, now, reason, message)
+        self._running.pop(event["ended"], None)
+
+    def _new_log(self, each: ContainerState) -> ContainerLog:
+        file = self._host.machine.folder / self.key / f"{self.states.index(each)}-{each.restarts}.log"
+        run, name = each.restarts, each.name
+
+        def on_line(line: bytes) -> None:
+            self._host.on_line(self, name, run, line)
+
+        runs = self.logs.setdefault(name, [])
+        runs.append(ContainerLog(file, on_line))
+        for old in runs[:-2]:
+            old.remove()
+        del runs[:-2]
+        return runs[-1]
+
+    def _specification(self, container: Raw) -> Raw:
+        """What the node's first process needs to know of a container.
+
+        Raises:
+            MissingObjectError: Something is not there yet.
+        """
+        machine = self._host.machine
+        variables = self.variables(container)
+        given = volumes.mounts_of(
+            self.manifest, container, machine.allowed, variables, self._files
+        )
+        number = next(n for n, each in enumerate(self.states) if each.manifest is container)
+        told = container.get("terminationMessagePath") or "/dev/termination-log"
+        files = {"/etc/hosts": "hosts", told: f"c{number}.message"}
+        own = [
+            volumes.Mount("hosts", "", source, "", target, is_folder=False, is_read_only=False)
+            for target, source in files.items()
+        ]
+        layers = machine.images.get(container.get("image", ""), ())
+        if not layers and machine.working.startswith(("/tmp/", "/run/")):  # noqa: S108
+            here = machine.working
+            own.append(volumes.Mount("here", here, "", "", here, is_folder=True, is_read_only=True))
+        limits = (container.get("resources") or {}).get("limits") or {}
+        size = machine.size
+        if "ephemeral-storage" in limits:
+            size = min(size, parse_milli(str(limits["ephemeral-storage"])) // 1000 or size)
+        context = container.get("securityContext") or {}
+        return {
+            "layers": list(layers),
+            "size": size,
+            "mounts": [asdict(each) for each in [*own, *given]],
+            "folder": self.working_folder(container),
+            "is_root_read_only": bool(context.get("readOnlyRootFilesystem")),
+            "environment": variables,
+            "command": environment.command(container, variables),
+            **self.user(container),
+        }
+
+    async def _stop(self, grace: float, *, is_deleted: bool) -> None:
+        """Stop what runs, and say that the pod has ended."""
+        await self._stop_processes(grace)
+        for each in self.states:
+            each.is_over = each.is_over or not each.runs
+        await self._remove_sandbox()
+        if is_deleted:
+            if not self.verdict and any(each.code for each in self._containers):
+                self.verdict = {"phase": "Failed"}
+            self._host.gone(self)
+        else:
+            self.publish()
+        self._host.names_changed()
+
+    async def _stop_processes(self, grace: float) -> None:
+        """SIGTERM, and after the grace SIGKILL."""
+        for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 10.0)):
+            running = dict(self._running)
+            if number == signal.SIGTERM and not grace:
+                continue
+            if not running:
+                return
+            ends = {
+                process: self._ends.setdefault(process, self._loop.create_future())
+                for process in running
+            }
+            with suppress(NodeError):
+                await self._host.machine.namespaces.ask(
+                    "signal", names=list(running), signal=int(number)
+                )
+            await asyncio.wait(ends.values(), timeout=seconds)
+            for process, end in ends.items():
+                if end.done() and not end.cancelled():
+                    state = running[process]
+                    begun = state.state.get("running", {}).get("startedAt", "")
+                    await self._note_end(state, end.result(), begun, self.logs[state.name][-1])
+                    state.is_over = True
+
+    async def _remove_sandbox(self) -> None:
+        with suppress(NodeError):
+            await self._host.machine.namespaces.ask("remove", pod=self.key)
+        self.address = ""
+        self._host.names_changed()
+
+    def publish(self) -> None:
+        """Write the status, once for all changes of a moment."""
+        if not self._is_dirty:
+            self._is_dirty = True
+            self._loop.call_soon(self._write)
+
+    def _write(self) -> None:
+        self._is_dirty = False
+        moment = format_time(self._host.now())
+        self._host.write_status(
+            self,
+            lambda before: status_of(
+                before,
+                self._init,
+                self._containers,
+                moment,
+                address=self.address,
+                is_initialised=self._initialised,
+                verdict=self.verdict,
+            ),
+        )
+
+
+def _terminated(
+    code: int, number: int, begun: str, ended: str, reason: str, message: str
+) -> Raw:
+    found: Raw = {"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": ended}
+    if number:
+        found["signal"] = number
+    if message:
+        found["message"] = message
+    return {"terminated": found}
+
+
+def tail_of(pod: Pod, names: Sequence[str], number: int) -> list[str]:
+    """The last lines of containers of a pod."""
+    return [line for name in names for run in pod.logs.get(name, ())[-1:] for line in run.tail(number)]

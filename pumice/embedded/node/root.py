@@ -1,0 +1,243 @@
+"""The file system of a container, built in a mount namespace of its own.
+
+Without an image it is the machine's. A mount namespace below a user namespace may not take apart what it was given: an overlay
+of `/` as a whole is refused where other file systems are mounted below it. So each folder of `/` gets an overlay of its own, and is
+shown read-only where even that is refused. What a container writes goes into one tmpfs with a limit.
+
+Folders of other users than the node's cannot be copied into an overlay. So the folders on the way to each mount are made in
+the upper layer before.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+from typing import Any
+
+from pumice.embedded.node import syscalls
+
+__all__ = ["Root", "place_of", "source_of"]
+
+_DEVICES = ("full", "null", "random", "tty", "urandom", "zero")
+_LINKS = {
+    "ptmx": "pts/ptmx",
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+}
+_OWN = ("dev", "proc", "run", "sys", "tmp")
+"""Folders of `/` that are not the machine's."""
+_WRITTEN = ("/etc", "/root", "/var/cache", "/var/lib", "/var/log", "/var/tmp")
+"""Folders in which programs expect to write."""
+_MASKED = ("sys", "sysrq-trigger", "irq", "bus", "fs")
+"""Parts of `/proc` by which the machine is changed."""
+_PATH = os.O_PATH | os.O_DIRECTORY
+FILES = 200_000
+"""Files that a tmpfs may hold."""
+
+
+class Root:
+    """The root of one container, until it is entered.
+
+    Args:
+        scratch: An empty folder.
+        layers: Folders from the bottom up; none means the machine's root.
+        size: Bytes that the container may write.
+    """
+
+    def __init__(self, scratch: str, layers: Sequence[str], size: int) -> None:
+        self.path = f"{scratch}/root"
+        self._scratch = scratch
+        self._layers = layers
+        syscalls.mount("tmpfs", scratch, f"mode=755,size={size},nr_inodes={FILES}")
+        for name in ("root", "upper", "work"):
+            os.mkdir(f"{scratch}/{name}")
+
+    def build(self, mounts: Sequence[dict[str, Any]], folder: str, *, is_read_only: bool) -> None:
+        """Mount everything but volumes.
+
+        Args:
+            mounts: Where volumes will be mounted.
+            folder: The working folder.
+            is_read_only: Whether nothing but volumes may be written.
+
+        Raises:
+            OSError: A folder cannot be made.
+        """
+        parents = [os.path.dirname(each["target"].rstrip("/")) for each in mounts]
+        folders = [each["target"] for each in mounts if each["is_folder"]]
+        wanted = [*_WRITTEN, *parents, *folders, folder]
+        if self._layers:
+            self._overlay("", self._layers, wanted)
+        else:
+            syscalls.bind(self.path, self.path)
+            self._show_machine(wanted)
+        for name in _OWN:
+            os.makedirs(f"{self.path}/{name}", exist_ok=True)
+        for each in mounts:
+            self._make(f"mountPath {each['target']}", each["target"], is_folder=each["is_folder"])
+        self._make(f"workingDir {folder}", folder, is_folder=True)
+        if is_read_only:
+            syscalls.read_only(self.path)
+        self._mount_own()
+
+    def _make(self, what: str, path: str, *, is_folder: bool) -> None:
+        try:
+            os.close(place_of(self.path, path, is_folder=is_folder))
+        except OSError as error:
+            raise OSError(error.errno, f"{what} cannot be made: {error.strerror}") from None
+
+    def _show_machine(self, wanted: Sequence[str]) -> None:
+        for entry in sorted(os.scandir("/"), key=lambda each: each.name):
+            place = f"{self.path}/{entry.name}"
+            if entry.is_symlink():
+                os.symlink(os.readlink(entry.path), place)
+            elif entry.is_dir() and entry.name not in _OWN:
+                os.mkdir(place)
+                if os.access(entry.path, os.R_OK | os.X_OK):
+                    self._show_folder(entry.name, wanted)
+                else:
+                    os.chmod(place, 0o700)  # as /root of another user
+        os.mkdir(f"{self.path}/tmp")
+        os.chmod(f"{self.path}/tmp", 0o1777)
+
+    def _show_folder(self, name: str, wanted: Sequence[str]) -> None:
+        try:
+            self._overlay(name, [f"/{name}"], wanted)
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            syscalls.bind(f"/{name}", f"{self.path}/{name}", recursive=True)
+            syscalls.read_only(f"{self.path}/{name}")
+
+    def _overlay(self, name: str, layers: Sequence[str], wanted: Sequence[str]) -> None:
+        """Lay a layer for writing over others.
+
+        Args:
+            name: The folder of the root; empty for the root.
+            layers: Folders from the bottom up.
+            wanted: Paths of folders that the upper layer is to have.
+        """
+        upper, work = f"{self._scratch}/upper/{name or '.'}", f"{self._scratch}/work/{name or '.'}"
+        if name:
+            os.mkdir(upper)
+            os.mkdir(work)
+        os.chmod(upper, stat.S_IMODE(os.stat(layers[-1]).st_mode))
+        prefix = f"/{name}/" if name else "/"
+        for path in wanted:
+            if f"{path}/".startswith(prefix):
+                _make_above(upper, layers, path.removeprefix(prefix.rstrip("/")))
+        lower = ":".join(map(_escaped, reversed(layers)))
+        options = f"lowerdir={lower},upperdir={_escaped(upper)},workdir={_escaped(work)}"
+        syscalls.mount("overlay", f"{self.path}/{name}", options)
+
+    def _mount_own(self) -> None:
+        syscalls.mount("proc", f"{self.path}/proc")
+        for name in _MASKED:
+            masked = f"{self.path}/proc/{name}"
+            if os.path.exists(masked):
+                syscalls.bind(masked, masked)
+                syscalls.read_only(masked)
+        syscalls.bind("/sys", f"{self.path}/sys", recursive=True)
+        syscalls.read_only(f"{self.path}/sys")
+        dev = f"{self.path}/dev"
+        syscalls.mount("tmpfs", dev, "mode=755,size=1m,nr_inodes=1000")
+        for name in _DEVICES:
+            with open(f"{dev}/{name}", "x"):
+                syscalls.bind(f"/dev/{name}", f"{dev}/{name}")
+        os.mkdir(f"{dev}/pts")
+        syscalls.mount("devpts", f"{dev}/pts", "newinstance,ptmxmode=0666,mode=620")
+        os.mkdir(f"{dev}/shm")
+        syscalls.mount("tmpfs", f"{dev}/shm", f"mode=1777,size=64m,nr_inodes={FILES}")
+        for name, target in _LINKS.items():
+            os.symlink(target, f"{dev}/{name}")
+
+    def show(self, source: str, target: str, *, is_read_only: bool) -> None:
+        """Mount a file or a folder at a path of the container, over whatever is there.
+
+        Raises:
+            OSError: There is no such source, or the target cannot be made.
+        """
+        try:
+            place = place_of(self.path, target, is_folder=os.path.isdir(source))
+            syscalls.bind(source, f"/proc/self/fd/{place}", recursive=True)
+            if is_read_only:  # the former descriptor is of what lies under the mount
+                mounted = place_of(self.path, target, is_folder=os.path.isdir(source))
+                syscalls.read_only(f"/proc/self/fd/{mounted}")
+        except OSError as error:
+            what = f"mountPath {target} cannot be mounted: {error.strerror}"
+            raise OSError(error.errno, what) from None
+
+
+def place_of(root: str, path: str, *, is_folder: bool) -> int:
+    """A descriptor of a path inside a root, which is made if it is not there."""
+    top = os.open(root, _PATH)
+    try:
+        parts = [part for part in path.split("/") if part]
+        for number in range(1, len(parts) + 1):
+            here = "/".join(parts[:number])
+            try:
+                found = syscalls.open_inside(top, here, os.O_PATH, as_root=True)
+            except FileNotFoundError:
+                parent = "/".join(parts[: number - 1])
+                folder = syscalls.open_inside(top, parent, _PATH, as_root=True)
+                if number < len(parts) or is_folder:
+                    os.mkdir(parts[number - 1], 0o755, dir_fd=folder)
+                else:
+                    made = os.open(
+                        parts[number - 1], os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=folder
+                    )
+                    os.close(made)
+                os.close(folder)
+            else:
+                os.close(found)
+        return syscalls.open_inside(top, path, os.O_PATH, as_root=True)
+    finally:
+        os.close(top)
+
+
+def source_of(mount: dict[str, Any]) -> int:
+    """A descriptor of what a mount shows; no link of a volume leads out of it."""
+    folder = os.open(mount["base"], os.O_PATH)
+    try:
+        if not mount["path"]:
+            return os.dup(folder)
+        try:
+            return syscalls.open_inside(folder, mount["path"], os.O_PATH, as_root=False)
+        except FileNotFoundError:
+            if not mount["makes"]:
+                raise
+        os.close(place_of(mount["base"], mount["path"], is_folder=mount["makes"] == "folder"))
+        return syscalls.open_inside(folder, mount["path"], os.O_PATH, as_root=False)
+    finally:
+        os.close(folder)
+
+
+def _make_above(upper: str, layers: Sequence[str], path: str) -> None:
+    """Make a folder in the upper layer, with the modes that its parents have below, as far as no link is on the way."""
+    here = ""
+    for part in filter(None, path.split("/")):
+        if part in (".", ".."):
+            return
+        here += f"/{part}"
+        mode = 0o755
+        for layer in reversed(layers):
+            try:
+                found = os.lstat(f"{layer}{here}").st_mode
+            except OSError:
+                continue
+            if not stat.S_ISDIR(found):
+                return
+            mode = stat.S_IMODE(found)
+            break
+        try:
+            os.mkdir(f"{upper}{here}")
+        except FileExistsError:
+            continue
+        os.chmod(f"{upper}{here}", mode)
+
+
+def _escaped(path: str) -> str:
+    """A path in the options of an overlay."""
+    return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
