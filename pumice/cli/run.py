@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.cli.development.dev_cluster import SimulatedNode
-    from pumice.cli.files.manifests import Manifest
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -93,10 +92,11 @@ def run(
     refused, asks for something that is not there, or namespaces cannot be made.
     """
     from pumice.api.durations import duration_problem, parse_seconds
-    from pumice.cli.development import job_run
     from pumice.cli.files.manifests import named, read
-    from pumice.cli.processes import logs
     from pumice.cli.options import Level
+    from pumice.cli.processes import logs
+    from pumice.cli.running import following
+    from pumice.cli.running.plan import RunPlan
 
     seconds = None
     if timeout is not None:
@@ -104,7 +104,7 @@ def run(
         if not seconds:
             problem = duration_problem(timeout) or "expected more than 0; write for example 10m"
             raise UserError(f"--timeout {timeout}: {problem}")
-    plan = job_run.RunPlan(
+    plan = RunPlan(
         manifests=named(read(files)),
         nodes=_nodes(nodes),
         images=_images(image or ()),
@@ -114,7 +114,7 @@ def run(
         keep=keep,
     )
     logs.configure(json=False, level=Level.WARNING)
-    finish(job_run.dry_run(plan) if dry_run else job_run.run(plan))
+    finish(following.dry_run(plan) if dry_run else following.run(plan))
 
 
 def _nodes(text: str | None) -> "list[SimulatedNode]":
@@ -122,7 +122,7 @@ def _nodes(text: str | None) -> "list[SimulatedNode]":
 
     from pumice.cli.development.dev_cluster import read_nodes
     from pumice.embedded.node.kubelet import MOST_PODS
-    from pumice.embedded.node.local import capacity
+    from pumice.embedded.node.machine import capacity
 
     processors, memory = capacity()
     if text is None:
@@ -138,7 +138,9 @@ def _images(given: "Sequence[str]") -> "Mapping[str, list[Path]]":
     for each in given:
         name, separator, folders = each.rpartition("=")
         if not separator or not name or not folders:
-            raise UserError(f"--image {each}: expected NAME=DIR, for example python:3.12=/srv/python")
+            raise UserError(
+                f"--image {each}: expected NAME=DIR, for example python:3.12=/srv/python"
+            )
         found[name] = [Path(folder).absolute() for folder in folders.split(":")]
         for folder in found[name]:
             if not folder.is_dir():

@@ -257,9 +257,7 @@ async def dev_cluster(
     )
     view.store = cluster.store
     for node in nodes:
-        cluster.add_node(
-            node.name, node.cpu, node.memory, node.pods, resources={**node.resources}
-        )
+        cluster.add_node(node.name, node.cpu, node.memory, node.pods, resources={**node.resources})
     if on_write is not None:
         cluster.store.storage.listen(on_write)
     async with cluster, _client(cluster.url, security) as client:

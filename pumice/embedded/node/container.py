@@ -20,7 +20,9 @@ __all__ = ["become", "join"]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def become(spec: dict[str, Any], sandbox: list[tuple[int, int]], descriptors: list[int]) -> NoReturn:
+def become(
+    spec: dict[str, Any], sandbox: list[tuple[int, int]], descriptors: list[int]
+) -> NoReturn:
     """Become a container's first process, in a PID namespace that is new already.
 
     Args:

@@ -59,9 +59,7 @@ _HOST_TYPES = ("", "Directory", "DirectoryOrCreate", "File", "FileOrCreate")
 _FULL = "run as root, or install uidmap and give your user a range in /etc/subuid and /etc/subgid"
 
 
-def problems(
-    spec: Raw, path: str, mode: Mode, allowed: Sequence[Path]
-) -> Iterator[FieldError]:
+def problems(spec: Raw, path: str, mode: Mode, allowed: Sequence[Path]) -> Iterator[FieldError]:
     """What cannot be run of a pod.
 
     Args:
@@ -111,10 +109,14 @@ def _of_security(context: Raw, path: str, mode: Mode) -> Iterator[FieldError]:
     groups += [("supplementalGroups", each) for each in context.get("supplementalGroups") or ()]
     for field, number in users:
         if number is not None and not mode.has_user(int(number)):
-            yield _problem(f"{path}.{field}", f"pods run as you alone here, not as user {number}; {_FULL}")
+            yield _problem(
+                f"{path}.{field}", f"pods run as you alone here, not as user {number}; {_FULL}"
+            )
     for field, number in groups:
         if number is not None and not mode.has_group(int(number)):
-            yield _problem(f"{path}.{field}", f"pods run as you alone here, not as group {number}; {_FULL}")
+            yield _problem(
+                f"{path}.{field}", f"pods run as you alone here, not as group {number}; {_FULL}"
+            )
     if context.get("sysctls"):
         yield _problem(f"{path}.sysctls", "sysctls are not set; leave them out")
 
@@ -136,7 +138,8 @@ def _of_volume(volume: Raw, path: str, allowed: Sequence[Path]) -> Iterator[Fiel
         if host_path(str(host.get("path", "")), allowed) is None:
             folder = host.get("path") or "DIR"
             yield _problem(
-                f"{path}.hostPath.path", f"the machine's files are not shown; add --allow-host-path {folder}"
+                f"{path}.hostPath.path",
+                f"the machine's files are not shown; add --allow-host-path {folder}",
             )
         if (host.get("type") or "") not in _HOST_TYPES:
             expected = ", ".join(_HOST_TYPES[1:])

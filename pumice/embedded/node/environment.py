@@ -11,7 +11,16 @@ from typing import Any
 
 from pumice.api.quantities import parse_milli
 
-__all__ = ["MissingObjectError", "Objects", "command", "data_of", "environment", "expanded", "field_of", "resource_of"]
+__all__ = [
+    "MissingObjectError",
+    "Objects",
+    "command",
+    "data_of",
+    "environment",
+    "expanded",
+    "field_of",
+    "resource_of",
+]
 
 Raw = dict[str, Any]
 Objects = Callable[[str, str], Raw | None]
@@ -38,7 +47,9 @@ def data_of(made: Raw) -> dict[str, bytes]:
     return found
 
 
-def environment(pod: Raw, container: Raw, objects: Objects, room: Mapping[str, str]) -> dict[str, str]:
+def environment(
+    pod: Raw, container: Raw, objects: Objects, room: Mapping[str, str]
+) -> dict[str, str]:
     """Variables of a container: those of `envFrom`, then those of `env`, each with the ones before it filled in.
 
     Args:
@@ -59,10 +70,10 @@ def environment(pod: Raw, container: Raw, objects: Objects, room: Mapping[str, s
                     if _NAME.fullmatch(name):
                         found[name] = value
     for variable in container.get("env") or ():
-        value = _value(pod, container, variable, objects, room)
-        if value is not None:
+        made = _value(pod, container, variable, objects, room)
+        if made is not None:
             is_text = not variable.get("valueFrom")
-            found[variable["name"]] = expanded(value, found) if is_text else value
+            found[variable["name"]] = expanded(made, found) if is_text else made
     return found
 
 
@@ -163,7 +174,9 @@ def _value(
             if reference.get("optional"):
                 return None
             what = f"key {reference['key']} in" if made is not None else ""
-            raise MissingObjectError(f"there is no {what} {kind} {reference['name']}".replace("  ", " "))
+            raise MissingObjectError(
+                f"there is no {what} {kind} {reference['name']}".replace("  ", " ")
+            )
     raise MissingObjectError(f"variable {variable['name']} cannot come from {', '.join(source)}")
 
 

@@ -22,7 +22,14 @@ from typing import Any, NoReturn
 from pumice.embedded.node import syscalls
 from pumice.embedded.node.container import become, join
 from pumice.embedded.node.links import Links
-from pumice.embedded.node.root import FILES
+from pumice.embedded.node.pod_files import (
+    FILES,
+    is_full,
+    make_empty,
+    processes_by_namespace,
+    rewrite,
+    write_files,
+)
 
 __all__ = ["main"]
 
@@ -31,6 +38,8 @@ GATEWAY, PREFIX = "10.244.0.1", 16
 _SANDBOX = {"net": syscalls.NEW_NET, "uts": syscalls.NEW_UTS, "ipc": syscalls.NEW_IPC}
 _MOST_MESSAGE = 4096
 """Bytes of a termination message, as in Kubernetes."""
+NAME_SERVER = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
+"""There is none: what is not in the host file is not known, at once."""
 _TICK = 1.0
 """Seconds between two looks at what pods use."""
 _MOST_DESCRIPTORS = 16
@@ -169,6 +178,8 @@ class Node:
         self._links.add_bridge(BRIDGE)
         self._links.add_address(BRIDGE, GATEWAY, PREFIX)
         self._links.set_up(BRIDGE)
+        with open("/proc/sys/net/ipv4/ip_forward", "w") as file:
+            file.write("1")  # so that pods hear at once that an address elsewhere is not reached
         self._bridge = socket.if_nametoindex(BRIDGE)
 
     def _receive(self) -> bytes:
@@ -198,6 +209,7 @@ class Node:
         """Make a pod's namespaces, which descriptors keep."""
         pod = request["pod"]
         os.makedirs(f"{self._folder}/{pod}/volumes")
+        rewrite(f"{self._folder}/{pod}/resolv.conf", NAME_SERVER)
         syscalls.unshare(sum(_SANDBOX.values()))
         try:
             socket.sethostname(request["hostname"])
@@ -216,56 +228,23 @@ class Node:
         return {}
 
     def _write_files(self, request: Raw, _: list[int]) -> Raw:
-        """Replace the files of a volume: all at once, by one symbolic link, as kubelet does."""
-        volume = f"{self._folder}/{request['pod']}/volumes/{request['volume']}"
-        os.makedirs(volume, exist_ok=True)
-        fresh = f"..{request['version']}"
-        os.mkdir(f"{volume}/{fresh}", 0o755)
-        for path, (content, mode) in request["files"].items():
-            if ".." in path.split("/"):
-                raise OSError(0, f"{path}: leads out of the volume")
-            file = f"{volume}/{fresh}/{path}"
-            os.makedirs(os.path.dirname(file), exist_ok=True)
-            with open(file, "wb") as stream:
-                stream.write(content.encode("latin-1"))
-            if request["group"] is not None:
-                os.chown(file, -1, request["group"])
-            os.chmod(file, mode)
-        old = os.readlink(f"{volume}/..data") if os.path.lexists(f"{volume}/..data") else None
-        os.symlink(fresh, f"{volume}/..data_tmp")
-        os.rename(f"{volume}/..data_tmp", f"{volume}/..data")
-        names = set(os.listdir(f"{volume}/{fresh}"))
-        for name in set(os.listdir(volume)) - names:
-            if not name.startswith(".."):
-                os.unlink(f"{volume}/{name}")
-        for name in names:
-            if not os.path.lexists(f"{volume}/{name}"):
-                os.symlink(f"..data/{name}", f"{volume}/{name}")
-        if old is not None:
-            shutil.rmtree(f"{volume}/{old}")
+        write_files(self._volume(request), request)
         return {}
 
     def _make_empty(self, request: Raw, _: list[int]) -> Raw:
-        """Make a volume that is empty, with a limit."""
-        volume = f"{self._folder}/{request['pod']}/volumes/{request['volume']}"
-        os.makedirs(volume)
-        mode = "2777" if request["group"] is not None else "777"
-        syscalls.mount("tmpfs", volume, f"mode={mode},size={request['size']},nr_inodes={FILES}")
-        if request["group"] is not None:
-            os.chown(volume, -1, request["group"])
-            os.chmod(volume, 0o2777)
+        volume = self._volume(request)
+        make_empty(volume, request["size"], request["group"])
         self._limits.setdefault(request["pod"], {})[volume] = request["message"]
         return {}
 
+    def _volume(self, request: Raw) -> str:
+        return f"{self._folder}/{request['pod']}/volumes/{request['volume']}"
+
     def _write_hosts(self, request: Raw, _: list[int]) -> Raw:
-        """Rewrite host files in place, because containers have mounted these very files."""
+        """Rewrite host files."""
         for pod, text in request["files"].items():
             if pod in self._sandboxes:
-                file = os.open(f"{self._folder}/{pod}/hosts", os.O_WRONLY | os.O_CREAT, 0o644)
-                content = text.encode()
-                os.pwrite(file, content, 0)
-                os.ftruncate(file, len(content))
-                os.close(file)
+                rewrite(f"{self._folder}/{pod}/hosts", text)
         return {}
 
     def _start(self, request: Raw, given: list[int]) -> None:
@@ -382,37 +361,22 @@ class Node:
         """Report pods that have filled a volume or their root, or run too many processes."""
         for pod, volumes in self._limits.items():
             for volume, message in volumes.items():
-                if _is_full(volume):
+                if is_full(volume):
                     _send(self._channel, {"full": pod, "message": message})
         containers = {
             pid: each for pid, each in self._processes.items() if each.told and each.pipe < 0
         }
-        counts = _processes_by_namespace() if len(os.listdir("/proc")) > MOST_PROCESSES else {}
+        counts = processes_by_namespace() if len(os.listdir("/proc")) > MOST_PROCESSES else {}
         for pid, process in containers.items():
             with contextlib.suppress(OSError):
                 number = counts.get(os.stat(f"/proc/{pid}/ns/pid").st_ino, 0) if counts else 0
                 message = ""
                 if number > MOST_PROCESSES:
                     message = f"{number} processes run in it, at most {MOST_PROCESSES} may"
-                elif _is_full(f"/proc/{pid}/root"):
+                elif is_full(f"/proc/{pid}/root"):
                     message = "its containers have written all that they may outside of volumes"
                 if message:
                     _send(self._channel, {"full": process.pod, "message": message})
-
-
-def _is_full(folder: str) -> bool:
-    found = os.statvfs(folder)
-    return not found.f_bavail or not found.f_favail
-
-
-def _processes_by_namespace() -> dict[int, int]:
-    found: dict[int, int] = {}
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            with contextlib.suppress(OSError):
-                number = os.stat(f"/proc/{name}/ns/pid").st_ino
-                found[number] = found.get(number, 0) + 1
-    return found
 
 
 def _told(error: OSError) -> str:

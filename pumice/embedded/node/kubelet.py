@@ -14,12 +14,12 @@ import structlog
 
 from pumice.api import kinds
 from pumice.api.meta import format_time
-from pumice.embedded.node import environment
 from pumice.embedded.node.demands import problems
 from pumice.embedded.node.environment import MissingObjectError, Objects
 from pumice.embedded.node.hosts import NamedPod, host_files
+from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
-from pumice.embedded.node.pod import Machine, Pod
+from pumice.embedded.node.pod import Pod
 from pumice.embedded.nodes import ready_node
 from pumice.embedded.statuses import ApiStatusError, bad_request
 from pumice.embedded.storage import Obj, StoredWrite
@@ -119,12 +119,18 @@ class Kubelet:
         chosen = _chosen(pod, name, container)
         runs = pod.logs.get(chosen, []) if pod else []
         if previous:
-            restarts = next((each.restarts for each in pod.states if each.name == chosen), 0) if pod else 0
+            restarts = (
+                next((each.restarts for each in pod.states if each.name == chosen), 0) if pod else 0
+            )
             if not restarts or len(runs) < 2:
-                raise bad_request(f'previous terminated container "{chosen}" in pod "{name}" not found')
+                raise bad_request(
+                    f'previous terminated container "{chosen}" in pod "{name}" not found'
+                )
             return runs[-2].read(**how)
         if not runs:
-            raise bad_request(f'container "{chosen}" in pod "{name}" is waiting to start: ContainerCreating')
+            raise bad_request(
+                f'container "{chosen}" in pod "{name}" is waiting to start: ContainerCreating'
+            )
         return runs[-1].read(**how)
 
     async def execute(
@@ -155,7 +161,7 @@ class Kubelet:
         process = pod.process_of(chosen) if pod else ""
         if pod is None or not process:
             raise bad_request(f'container "{chosen}" of pod "{name}" does not run')
-        manifest = next(each.manifest for each in pod.states if each.name == chosen)
+        state = next(each for each in pod.states if each.name == chosen)
         key = f"exec{next(self._numbers)}"
         ended = self._executions[key] = asyncio.get_running_loop().create_future()
         try:
@@ -167,9 +173,7 @@ class Kubelet:
                 container=process,
                 tty=tty,
                 command=list(command),
-                environment=pod.variables(manifest),
-                folder=pod.working_folder(manifest),
-                **pod.user(manifest),
+                **pod.specification(state).of_execution(),
             )
             return int((await ended)["code"])
         except (NodeError, MissingObjectError) as error:

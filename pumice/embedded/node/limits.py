@@ -158,7 +158,7 @@ def _mounts() -> dict[str, Path]:
 
 def _own() -> dict[str, str]:
     """This process's cgroups by controller."""
-    found = {}
+    found: dict[str, str] = {}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, names, path = line.split(":", 2)
         found |= dict.fromkeys(names.split(","), path)

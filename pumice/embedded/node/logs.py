@@ -73,7 +73,7 @@ class ContainerLog:
     def tail(self, number: int) -> list[str]:
         """The last lines, as text."""
         return [
-            line.partition(b" F ")[2].decode(errors="replace")
+            line.partition(b" F ")[2].rstrip(b"\n").decode(errors="replace")
             for line in list(self._lines())[-number:]
         ]
 
@@ -150,7 +150,9 @@ class ContainerLog:
             self._stream = self._file.open("wb")
             self._size = 0
             self._lost += 1
-        self._size += self._stream.write(b"%s stdout %s %s\n" % (moment.encode(), kind.encode(), text))
+        self._size += self._stream.write(
+            b"%s stdout %s %s\n" % (moment.encode(), kind.encode(), text)
+        )
         self._on_line(text)
 
     def _former(self) -> Path:
@@ -177,7 +179,10 @@ def _shown(line: bytes, since: float | None, *, timestamps: bool) -> bytes:
     """A line of the file as a reader sees it."""
     moment, _, rest = line.partition(b" ")
     _, kind, text = rest.split(b" ", 2)
-    if since is not None and datetime.fromisoformat(moment[:26].decode() + "+00:00").timestamp() < since:
+    if (
+        since is not None
+        and datetime.fromisoformat(moment[:26].decode() + "+00:00").timestamp() < since
+    ):
         return b""
     if kind == b"P":
         text = text.rstrip(b"\n")

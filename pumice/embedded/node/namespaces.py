@@ -140,25 +140,22 @@ class Namespaces:
         Raises:
             NodeError: They cannot be made here.
         """
-        near, far = socket.socketpair()
-        package = Path(__file__).parents[2]
-        with far:
-            process = subprocess.Popen(
-                [sys.executable, "-IS", "-c", _BOOT, package, str(far.fileno()), folder],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[far.fileno()],
-                start_new_session=True,  # Ctrl-C is not meant for it
-            )
+        process, near = _first_process(folder)
         near.settimeout(_START_SECONDS)
         try:
             await asyncio.to_thread(_begin, near, process, mode)
-        except BaseException:
+        except BaseException:  # the caller may have given up
             near.close()
             process.kill()
             process.wait()
             raise
         near.setblocking(False)
         return cls(process, near)
+
+    @property
+    def pid(self) -> int:
+        """The process that has made the namespaces, and waits for the first one in them."""
+        return self._process.pid
 
     async def ask(self, do: str, descriptors: Sequence[int] = (), **fields: Any) -> None:
         """Ask the first process for something, and wait until it is done.
@@ -240,6 +237,19 @@ class Namespaces:
             for each in descriptors:
                 os.close(each)
         self._sending.clear()
+
+
+def _first_process(folder: Path) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    near, far = socket.socketpair()
+    package = Path(__file__).parents[2]
+    with far:
+        process = subprocess.Popen(
+            [sys.executable, "-IS", "-c", _BOOT, package, str(far.fileno()), folder],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[far.fileno()],
+            start_new_session=True,  # Ctrl-C is not meant for it
+        )
+    return process, near
 
 
 def _begin(channel: socket.socket, process: subprocess.Popen[bytes], mode: Mode) -> None:

@@ -6,26 +6,22 @@ carries out. A task leads the pod to its end; its deletion cancels the task and 
 
 import asyncio
 import os
-import posixpath
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any, Protocol
 
 from pumice.api.meta import format_time
-from pumice.api.quantities import parse_milli
-from pumice.embedded.node import environment, volumes
-from pumice.embedded.node.demands import capabilities_of
+from pumice.embedded.node import volumes
 from pumice.embedded.node.environment import MissingObjectError, Objects
-from pumice.embedded.node.limits import MOST_PROCESSES, Cgroups
 from pumice.embedded.node.logs import ContainerLog
-from pumice.embedded.node.namespaces import Mode, Namespaces, NodeError
+from pumice.embedded.node.machine import Machine
+from pumice.embedded.node.namespaces import NodeError
 from pumice.embedded.node.pod_status import ContainerState, status_of
+from pumice.embedded.node.specification import ContainerSpecification
 
-__all__ = ["Host", "Machine", "Pod"]
+__all__ = ["Host", "Pod"]
 
 Raw = dict[str, Any]
 
@@ -38,33 +34,6 @@ _STEADY = 600.0
 _DRAIN_SECONDS = 2.0
 _FALLBACK_LINES, _FALLBACK_BYTES = 80, 2048
 _versions = count(1)
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What pods run on.
-
-    Attributes:
-        namespaces: Their namespaces.
-        mode: The users that they may have.
-        folder: Where logs lie.
-        images: Folders of images by name, from the bottom up; an image that is not among them is the machine's root.
-        allowed: Folders of the machine in which a `hostPath` may lie.
-        path: `PATH` of containers in the machine's root.
-        working: Their working folder.
-        cgroups: Limits; None where there are none.
-        size: Bytes that a container, and an `emptyDir` without a limit, may hold.
-    """
-
-    namespaces: Namespaces
-    mode: Mode
-    folder: Path
-    images: Mapping[str, tuple[str, ...]]
-    allowed: tuple[Path, ...]
-    path: str
-    working: str
-    cgroups: Cgroups | None
-    size: int
 
 
 class Host(Protocol):
@@ -186,44 +155,6 @@ class Pod:
     def process_of(self, container: str) -> str:
         """The process of a container that runs; empty if none does."""
         return next((key for key, each in self._running.items() if each.name == container), "")
-
-    def variables(self, container: Raw) -> dict[str, str]:
-        """The environment of a container.
-
-        Raises:
-            MissingObjectError: A variable comes from something that is not there.
-        """
-        status = {"hostIP": "127.0.0.1", "podIP": self.address}
-        pod = self.manifest | {"status": status}
-        room = self._host.room(self._spec.get("nodeName", ""))
-        found = environment.environment(pod, container, self._objects(), room)
-        if container.get("image", "") not in self._host.machine.images:
-            found.setdefault("PATH", self._host.machine.path)
-        return found
-
-    def user(self, container: Raw) -> Raw:
-        """User, groups and rights of a container, for the node's first process."""
-        own = container.get("securityContext") or {}
-        group = own.get("runAsGroup", self._context.get("runAsGroup"))
-        groups = [*(self._context.get("supplementalGroups") or ())]
-        if self._context.get("fsGroup") is not None:
-            groups.append(self._context["fsGroup"])
-        return {
-            "user": int(own.get("runAsUser", self._context.get("runAsUser")) or 0),
-            "group": group,
-            "groups": groups,
-            "changes_user": self._host.machine.mode.is_full,
-            "capabilities": capabilities_of(container),
-            "no_new_privileges": own.get("allowPrivilegeEscalation") is False,
-            "limits": {"RLIMIT_CORE": 0}
-            | ({} if self._host.machine.cgroups else {"RLIMIT_NPROC": MOST_PROCESSES}),
-        }
-
-    def working_folder(self, container: Raw) -> str:
-        """Where the programs of a container start."""
-        has_image = container.get("image", "") in self._host.machine.images
-        default = "/" if has_image else self._host.machine.working
-        return posixpath.normpath(f"/{container.get('workingDir') or default}")
 
     async def refresh(self) -> None:
         """Bring the files of volumes up to date, if they have changed."""
@@ -412,18 +343,16 @@ class Pod:
             pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
             each.restarts += 1
 
-    async def _run_once(
-        self, each: ContainerState, started: "asyncio.Future[None] | None"
-    ) -> None:
+    async def _run_once(self, each: ContainerState, started: "asyncio.Future[None] | None") -> None:
         """Run a container to its end."""
         process = f"{self.key}/{self.states.index(each)}/{each.restarts}"
         name = process.split("/")[1]
-        spec = await self._when_there(lambda: self._specification(each.manifest))
+        spec = await self._when_there(lambda: self.specification(each).of_start(self._files))
         log = self._new_log(each)
         end = self._ends[process] = self._loop.create_future()
         moment = format_time(self._host.now())
         try:
-            await self._start(process, name, spec, each.manifest, log)
+            await self._start(process, name, spec, each, log)
         except NodeError as error:
             log.close()
             self._ends.pop(process, None)
@@ -446,7 +375,7 @@ class Pod:
         self._host.names_changed()
 
     async def _start(
-        self, process: str, name: str, spec: Raw, container: Raw, log: ContainerLog
+        self, process: str, name: str, spec: Raw, each: ContainerState, log: ContainerLog
     ) -> None:
         """Start a container's first process, with its output going to a log.
 
@@ -458,9 +387,7 @@ class Pod:
         try:
             cgroups = self._host.machine.cgroups
             if cgroups is not None:
-                limits = (container.get("resources") or {}).get("limits") or {}
-                memory = parse_milli(str(limits["memory"])) // 1000 if "memory" in limits else None
-                cpu = parse_milli(str(limits["cpu"])) if "cpu" in limits else None
+                memory, cpu = self.specification(each).limits()
                 files = cgroups.add(process.replace("/", "-"), memory, cpu)
                 descriptors += [os.open(file, os.O_WRONLY) for file in files]
             log.follow(reading)
@@ -470,8 +397,8 @@ class Pod:
         except OSError as error:
             raise NodeError(f"cgroup: {error.strerror}") from None
         finally:
-            for each in descriptors:
-                os.close(each)
+            for descriptor in descriptors:
+                os.close(descriptor)
 
     async def _note_end(
         self, each: ContainerState, event: Raw, begun: str, log: ContainerLog
@@ -493,7 +420,9 @@ class Pod:
         self._running.pop(event["ended"], None)
 
     def _new_log(self, each: ContainerState) -> ContainerLog:
-        file = self._host.machine.folder / self.key / f"{self.states.index(each)}-{each.restarts}.log"
+        file = (
+            self._host.machine.folder / self.key / f"{self.states.index(each)}-{each.restarts}.log"
+        )
         run, name = each.restarts, each.name
 
         def on_line(line: bytes) -> None:
@@ -506,43 +435,14 @@ class Pod:
         del runs[:-2]
         return runs[-1]
 
-    def _specification(self, container: Raw) -> Raw:
-        """What the node's first process needs to know of a container.
-
-        Raises:
-            MissingObjectError: Something is not there yet.
-        """
-        machine = self._host.machine
-        variables = self.variables(container)
-        given = volumes.mounts_of(
-            self.manifest, container, machine.allowed, variables, self._files
+    def specification(self, each: ContainerState) -> ContainerSpecification:
+        """What the node's first process needs to know of a container."""
+        number = next(n for n, other in enumerate(self.states) if other is each)
+        room = self._host.room(self._spec.get("nodeName", ""))
+        pod = self.manifest | {"status": {"hostIP": "127.0.0.1", "podIP": self.address}}
+        return ContainerSpecification(
+            self._host.machine, pod, each.manifest, number, self._objects(), room
         )
-        number = next(n for n, each in enumerate(self.states) if each.manifest is container)
-        told = container.get("terminationMessagePath") or "/dev/termination-log"
-        files = {"/etc/hosts": "hosts", told: f"c{number}.message"}
-        own = [
-            volumes.Mount("hosts", "", source, "", target, is_folder=False, is_read_only=False)
-            for target, source in files.items()
-        ]
-        layers = machine.images.get(container.get("image", ""), ())
-        if not layers and machine.working.startswith(("/tmp/", "/run/")):  # noqa: S108
-            here = machine.working
-            own.append(volumes.Mount("here", here, "", "", here, is_folder=True, is_read_only=True))
-        limits = (container.get("resources") or {}).get("limits") or {}
-        size = machine.size
-        if "ephemeral-storage" in limits:
-            size = min(size, parse_milli(str(limits["ephemeral-storage"])) // 1000 or size)
-        context = container.get("securityContext") or {}
-        return {
-            "layers": list(layers),
-            "size": size,
-            "mounts": [asdict(each) for each in [*own, *given]],
-            "folder": self.working_folder(container),
-            "is_root_read_only": bool(context.get("readOnlyRootFilesystem")),
-            "environment": variables,
-            "command": environment.command(container, variables),
-            **self.user(container),
-        }
 
     async def _stop(self, grace: float, *, is_deleted: bool) -> None:
         """Stop what runs, and say that the pod has ended."""
@@ -611,17 +511,10 @@ class Pod:
         )
 
 
-def _terminated(
-    code: int, number: int, begun: str, ended: str, reason: str, message: str
-) -> Raw:
+def _terminated(code: int, number: int, begun: str, ended: str, reason: str, message: str) -> Raw:
     found: Raw = {"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": ended}
     if number:
         found["signal"] = number
     if message:
         found["message"] = message
     return {"terminated": found}
-
-
-def tail_of(pod: Pod, names: Sequence[str], number: int) -> list[str]:
-    """The last lines of containers of a pod."""
-    return [line for name in names for run in pod.logs.get(name, ())[-1:] for line in run.tail(number)]

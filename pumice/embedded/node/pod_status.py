@@ -74,7 +74,9 @@ def phase_of(containers: Sequence[ContainerState], *, is_initialised: bool) -> s
         containers: Its containers, without init containers.
         is_initialised: Whether the init containers have done their work.
     """
-    begun = [each for each in containers if each.runs or each.restarts or "terminated" in each.state]
+    begun = [
+        each for each in containers if each.runs or each.restarts or "terminated" in each.state
+    ]
     if not is_initialised or len(begun) < len(containers):
         return "Pending"
     if all(each.is_over for each in containers):

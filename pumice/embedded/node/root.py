@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pumice.embedded.node import syscalls
+from pumice.embedded.node.pod_files import FILES
 
 __all__ = ["Root", "place_of", "source_of"]
 
@@ -33,8 +34,8 @@ _WRITTEN = ("/etc", "/root", "/var/cache", "/var/lib", "/var/log", "/var/tmp")
 _MASKED = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 """Parts of `/proc` by which the machine is changed."""
 _PATH = os.O_PATH | os.O_DIRECTORY
-FILES = 200_000
-"""Files that a tmpfs may hold."""
+_MOST_LINKS = 40
+"""Links that are followed one after the other, as in Linux."""
 
 
 class Root:
@@ -139,7 +140,10 @@ class Root:
             if os.path.exists(masked):
                 syscalls.bind(masked, masked)
                 syscalls.read_only(masked)
-        syscalls.bind("/sys", f"{self.path}/sys", recursive=True)
+        try:
+            syscalls.mount("sysfs", f"{self.path}/sys")  # which shows the interfaces of the pod
+        except OSError:
+            syscalls.bind("/sys", f"{self.path}/sys", recursive=True)
         syscalls.read_only(f"{self.path}/sys")
         dev = f"{self.path}/dev"
         syscalls.mount("tmpfs", dev, "mode=755,size=1m,nr_inodes=1000")
@@ -170,31 +174,52 @@ class Root:
             raise OSError(error.errno, what) from None
 
 
-def place_of(root: str, path: str, *, is_folder: bool) -> int:
-    """A descriptor of a path inside a root, which is made if it is not there."""
+def place_of(root: str, path: str, *, is_folder: bool, links: int = 0) -> int:
+    """A descriptor of a path inside a root, which is made if it is not there.
+
+    Args:
+        root: Path of the root.
+        path: The path in it.
+        is_folder: Whether a folder is made.
+        links: How many links to what is not there were followed.
+    """
     top = os.open(root, _PATH)
     try:
         parts = [part for part in path.split("/") if part]
-        for number in range(1, len(parts) + 1):
-            here = "/".join(parts[:number])
+        for number, part in enumerate(parts):
+            before, after = "/".join(parts[:number]), parts[number + 1 :]
             try:
-                found = syscalls.open_inside(top, here, os.O_PATH, as_root=True)
+                found = syscalls.open_inside(top, f"{before}/{part}", os.O_PATH, as_root=True)
             except FileNotFoundError:
-                parent = "/".join(parts[: number - 1])
-                folder = syscalls.open_inside(top, parent, _PATH, as_root=True)
-                if number < len(parts) or is_folder:
-                    os.mkdir(parts[number - 1], 0o755, dir_fd=folder)
-                else:
-                    made = os.open(
-                        parts[number - 1], os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=folder
-                    )
-                    os.close(made)
-                os.close(folder)
+                folder = syscalls.open_inside(top, before, _PATH, as_root=True)
+                try:
+                    link = _link(part, folder)
+                    if link is not None and links < _MOST_LINKS:
+                        target = os.path.normpath(os.path.join("/", before, link, *after))
+                        return place_of(root, target, is_folder=is_folder, links=links + 1)
+                    _make(part, folder, is_folder=is_folder or bool(after))
+                finally:
+                    os.close(folder)
             else:
                 os.close(found)
         return syscalls.open_inside(top, path, os.O_PATH, as_root=True)
     finally:
         os.close(top)
+
+
+def _link(name: str, folder: int) -> str | None:
+    """Where a link leads; None if there is none of this name."""
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError:
+        return None
+
+
+def _make(name: str, folder: int, *, is_folder: bool) -> None:
+    if is_folder:
+        os.mkdir(name, 0o755, dir_fd=folder)
+    else:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=folder))
 
 
 def source_of(mount: dict[str, Any]) -> int:

@@ -150,9 +150,7 @@ def mounts_of(
     return sorted(found, key=lambda each: each.target.count("/"))
 
 
-def _of_machine(
-    source: Raw, below: str, allowed: Sequence[Path]
-) -> tuple[str, str, bool, str]:
+def _of_machine(source: Raw, below: str, allowed: Sequence[Path]) -> tuple[str, str, bool, str]:
     lies = host_path(source["path"], allowed)
     if lies is None:
         raise MissingObjectError(f"hostPath {source['path']} is below no --allow-host-path")
@@ -173,7 +171,9 @@ def _part(
             for item in source.get("items") or ()
         }
     if kind == "secret":
-        return _entries("Secret", source.get("secretName") or source.get("name"), source, mode, objects)
+        return _entries(
+            "Secret", source.get("secretName") or source.get("name"), source, mode, objects
+        )
     if kind == "configMap":
         return _entries("ConfigMap", source.get("name"), source, mode, objects)
     raise MissingObjectError(f"projected source {kind} is not there on this node")

@@ -12,13 +12,13 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from pumice.embedded.node.limits import Cgroups, remove_left_over
-from pumice.embedded.node.namespaces import Namespaces, NodeError, mode_here
-from pumice.embedded.node.pod import Machine
+from pumice.embedded.node.namespaces import Mode, Namespaces, NodeError, mode_here
 
-__all__ = ["capacity", "local_machine"]
+__all__ = ["Machine", "capacity", "local_machine"]
 
 _MOST_SIZE = 2**30
 _LOCK, _CGROUPS = "lock", "cgroups"
@@ -28,6 +28,33 @@ def capacity() -> tuple[str, str]:
     """Processors and memory of this machine, as quantities."""
     processors = len(os.sched_getaffinity(0))
     return str(processors), f"{_memory() // 2**20}Mi"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What pods run on.
+
+    Attributes:
+        namespaces: Their namespaces.
+        mode: The users that they may have.
+        folder: Where logs lie.
+        images: Folders of images by name, from the bottom up; an image that is not among them is the machine's root.
+        allowed: Folders of the machine in which a `hostPath` may lie.
+        path: `PATH` of containers in the machine's root.
+        working: Their working folder.
+        cgroups: Limits; None where there are none.
+        size: Bytes that a container, and an `emptyDir` without a limit, may hold.
+    """
+
+    namespaces: Namespaces
+    mode: Mode
+    folder: Path
+    images: Mapping[str, tuple[str, ...]]
+    allowed: tuple[Path, ...]
+    path: str
+    working: str
+    cgroups: Cgroups | None
+    size: int
 
 
 @asynccontextmanager

@@ -1,0 +1,302 @@
+"""Jobs and JobFlows of `pumice run`, followed to their end: all has ended, nothing can run any more, or the user aborts."""
+
+import asyncio
+import signal
+import tempfile
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pumice.api import kinds
+from pumice.api.fields import plain
+from pumice.cli.exits import FINE, INTERRUPTED, REFUSED, UserError
+from pumice.cli.files.manifests import Raw
+from pumice.cli.output import note, table, write
+from pumice.cli.running.plan import WATCHED, RunPlan
+from pumice.cli.running.reporting import BAD, GOOD, Printer, tell_event, tell_job, tell_pod
+
+if TYPE_CHECKING:
+    from pumice.cli.development.dev_cluster import DevCluster
+    from pumice.embedded import EmbeddedCluster, Store
+    from pumice.embedded.node.kubelet import Kubelet
+    from pumice.embedded.storage import StoredWrite
+
+__all__ = ["dry_run", "run"]
+
+_STUCK_SECONDS = 3.0
+"""How long nothing may run or change until what waits is taken to wait forever."""
+_ABORT_SECONDS = 60.0
+"""Seconds beyond the longest grace in which Jobs that are aborted must end."""
+_TICK = 0.2
+
+
+def run(plan: RunPlan) -> int:
+    """Run the Jobs, and return the exit code.
+
+    Raises:
+        UserError: An object is refused, or namespaces cannot be made.
+    """
+    from pumice.embedded.node.namespaces import NodeError
+
+    try:
+        return _looped(lambda: _run(plan))
+    except NodeError as error:
+        raise UserError(str(error)) from None
+
+
+def dry_run(plan: RunPlan) -> int:
+    """Show where the pods would run, and return the exit code.
+
+    Raises:
+        UserError: An object is refused.
+    """
+    return _looped(lambda: _dry_run(plan))
+
+
+def _looped(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    import uvloop
+
+    from pumice.cluster.event_loop import EventLoop
+
+    return uvloop.run(work(), loop_factory=EventLoop)
+
+
+async def _run(plan: RunPlan) -> int:
+    from pumice.cli.development.dev_cluster import dev_cluster
+    from pumice.embedded.node.kubelet import Kubelet
+    from pumice.embedded.node.machine import local_machine
+    from pumice.embedded.node.namespaces import mode_here
+
+    plan.check(mode_here())
+    printer = Printer()
+    async with local_machine(plan.images, plan.allowed) as machine:
+        plan.announce(machine)
+        made: list[Kubelet] = []
+
+        def runs_pods(store: "Store", clock: Callable[[], float]) -> Kubelet:
+            made.append(Kubelet(store, clock, machine, printer.show))
+            return made[0]
+
+        follower = _Follower(plan, made)
+        async with dev_cluster(
+            plan.nodes,
+            config=plan.config,
+            runs_pods=runs_pods,
+            state=plan.manifests,
+            on_write=follower.note,
+        ) as cluster:
+            follower.cluster = cluster.api
+            return await follower.run(cluster, printer)
+
+
+async def _dry_run(plan: RunPlan) -> int:
+    from pumice.cli.development.dev_cluster import dev_cluster
+    from pumice.embedded.node.namespaces import mode_here
+
+    plan.check(mode_here())
+    follower = _Follower(plan, [])
+    async with dev_cluster(
+        plan.nodes, config=plan.config, state=plan.manifests, on_write=follower.note
+    ) as cluster:
+        follower.cluster = cluster.api
+        await follower.settled()
+        write(table(("pod", "node", "image", "command"), _rows(cluster.api)))
+        waiting = follower.waiting()
+        for name, why in waiting:
+            note(plain(f"{name} waits: {why}"))
+        return REFUSED if waiting else FINE
+
+
+def _rows(cluster: "EmbeddedCluster") -> list[tuple[str, str, str, str]]:
+    """Containers of pods that have a node."""
+    return [
+        (
+            each["metadata"]["name"],
+            each["spec"]["nodeName"],
+            container.get("image") or "",
+            " ".join([*(container.get("command") or ()), *(container.get("args") or ())]),
+        )
+        for each in cluster.store.list(kinds.POD)
+        if each["spec"].get("nodeName")
+        for container in each["spec"]["containers"]
+    ]
+
+
+class _Follower:
+    """Follows Jobs and JobFlows to their end."""
+
+    def __init__(self, plan: RunPlan, kubelets: "list[Kubelet]") -> None:
+        self.cluster: EmbeddedCluster | None = None
+        self._plan = plan
+        self._kubelets = kubelets
+        self._changed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._last_change = self._loop.time()
+        self._interrupts = 0
+        self._is_aborting = False
+        self._targets = [
+            (kind, each.namespace or "default", each.name)
+            for each in plan.manifests
+            if (kind := kinds.of_object(each.object)) in WATCHED and kind is not None
+        ]
+
+    def note(self, change: "StoredWrite") -> None:
+        """A write; called inside of it."""
+        self._last_change = self._loop.time()
+        if change.resource == _key(kinds.POD) and change.type == "MODIFIED":
+            before = change.old.obj if change.old else None
+            self._loop.call_soon(tell_pod, before, change.new.obj, self._kubelets)
+        elif change.resource in map(_key, WATCHED):
+            self._note_job(change)
+        elif change.resource == _key(kinds.EVENT) and change.type == "ADDED":
+            self._loop.call_soon(tell_event, change.new.obj)
+        self._changed.set()
+
+    def _note_job(self, change: "StoredWrite") -> None:
+        def phase_of(obj: Raw | None) -> str:
+            return (((obj or {}).get("status") or {}).get("state") or {}).get("phase") or ""
+
+        phase = phase_of(change.new.obj)
+        if phase in GOOD | BAD and phase != phase_of(change.old.obj if change.old else None):
+            self._loop.call_soon(tell_job, change.new.obj)
+
+    async def run(self, cluster: "DevCluster", printer: Printer) -> int:
+        """Wait until all has ended, and return the exit code."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._loop.add_signal_handler(number, self._interrupt)
+        with ExitStack() as stack:
+            if self._plan.keep:
+                self._write_kubeconfig(stack, cluster)
+            code = await self._until_ended(cluster)
+            printer.flush()
+            if self._plan.keep and self._interrupts == 0:
+                note("the Jobs have ended; Ctrl-C ends the cluster")
+                while not self._interrupts and not cluster.components.done():
+                    await self._change()
+        return code
+
+    async def settled(self) -> None:
+        """Wait until the scheduler has nothing more to do."""
+        begun = self._loop.time()
+        while self._loop.time() - self._last_change < 1.0 and self._loop.time() - begun < 60:
+            await self._change()
+
+    def waiting(self) -> list[tuple[str, str]]:
+        """Jobs and JobFlows that have not ended and of which no pod runs, with the reasons."""
+        assert self.cluster is not None
+        bound = {
+            (each["metadata"].get("labels") or {}).get("volcano.sh/job-name")
+            for each in self.cluster.store.list(kinds.POD)
+            if each["spec"].get("nodeName")
+        }
+        found = []
+        for job in self.cluster.store.list(kinds.JOB):
+            state = (job.get("status") or {}).get("state") or {}
+            if state.get("phase", "") in GOOD | BAD or job["metadata"]["name"] in bound:
+                continue
+            name = f"Job {job['metadata']['namespace']}/{job['metadata']['name']}"
+            found.append((name, state.get("message") or "it has no pods yet"))
+        return found
+
+    async def _until_ended(self, cluster: "DevCluster") -> int:
+        deadline = None if self._plan.timeout is None else self._loop.time() + self._plan.timeout
+        killed_at = None
+        while True:
+            await self._change()
+            if cluster.components.done():
+                return REFUSED  # what it raised ends the block
+            phases = self._phases()
+            if all(phase in GOOD | BAD for phase in phases):
+                return FINE if set(phases) <= GOOD else REFUSED
+            if self._interrupts > 1:
+                note("killed")
+                return INTERRUPTED
+            now = self._loop.time()
+            if killed_at is not None and now > killed_at:
+                note("what was aborted has not ended; killed")
+                return REFUSED
+            if self._interrupts and not self._is_aborting:
+                note("aborting the Jobs; Ctrl-C again kills")
+                killed_at = now + self._abort()
+            if deadline is not None and now > deadline and not self._is_aborting:
+                note(
+                    f"--timeout: the Jobs have not ended after {self._plan.timeout:g} s; aborting them"
+                )
+                killed_at = now + self._abort()
+            if not self._is_aborting and self._is_stuck():
+                for name, why in self.waiting():
+                    note(plain(f"{name} waits, and nothing else runs: {why}"))
+                return REFUSED
+
+    async def _change(self) -> None:
+        """Wait for a change, at most for a moment."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), _TICK)
+        self._changed.clear()
+
+    def _phases(self) -> list[str]:
+        assert self.cluster is not None
+        found = []
+        for kind, namespace, name in self._targets:
+            status = (self.cluster.store.get(kind, name, namespace) or {}).get("status") or {}
+            found.append((status.get("state") or {}).get("phase") or "")
+        return found
+
+    def _is_stuck(self) -> bool:
+        """Whether nothing runs, nothing has changed for a while, and something waits."""
+        assert self.cluster is not None
+        if self._loop.time() - self._last_change < _STUCK_SECONDS:
+            return False
+        active = any(
+            each["spec"].get("nodeName")
+            and (each.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+            for each in self.cluster.store.list(kinds.POD)
+        )
+        return not active and bool(self.waiting())
+
+    def _abort(self) -> float:
+        """Abort all Jobs by their policies; seconds that it may take."""
+        assert self.cluster is not None
+        self._is_aborting = True
+        for job in self.cluster.store.list(kinds.JOB):
+            metadata = job["metadata"]
+            owner = {
+                "apiVersion": job["apiVersion"],
+                "kind": job["kind"],
+                "name": metadata["name"],
+                "uid": metadata["uid"],
+            }
+            self.cluster.store.create(
+                {
+                    **kinds.COMMAND.type_meta,
+                    "metadata": {
+                        "generateName": f"{metadata['name']}-abort-",
+                        "namespace": metadata["namespace"],
+                        "ownerReferences": [owner],
+                    },
+                    "action": "AbortJob",
+                    "target": owner,
+                }
+            )
+        graces = [
+            each["spec"].get("terminationGracePeriodSeconds") or 0
+            for each in self.cluster.store.list(kinds.POD)
+        ]
+        return _ABORT_SECONDS + max(graces, default=0)
+
+    def _interrupt(self) -> None:
+        self._interrupts += 1
+        self._changed.set()
+
+    def _write_kubeconfig(self, stack: ExitStack, cluster: "DevCluster") -> None:
+        from pumice.cli.development import dev_kubeconfig
+
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pumice-run-"))
+        file = Path(folder, "kubeconfig")
+        stack.enter_context(dev_kubeconfig.written(file, cluster.api.kubeconfig()))
+        note(f"export KUBECONFIG={file}")
+
+
+def _key(kind: kinds.Kind) -> tuple[str, str]:
+    return kind.group, kind.plural

@@ -1,0 +1,78 @@
+"""Files of volumes in the node's namespaces, and how full they are; with the standard library only, as `init` imports it."""
+
+import contextlib
+import os
+import shutil
+from typing import Any
+
+from pumice.embedded.node import syscalls
+
+__all__ = ["FILES", "is_full", "make_empty", "processes_by_namespace", "rewrite", "write_files"]
+
+Raw = dict[str, Any]
+FILES = 200_000
+"""Files that a tmpfs may hold."""
+
+
+def write_files(volume: str, request: Raw) -> None:
+    """Replace the files of a volume: all at once, by one symbolic link, as kubelet does."""
+    os.makedirs(volume, exist_ok=True)
+    fresh = f"..{request['version']}"
+    os.mkdir(f"{volume}/{fresh}", 0o755)
+    for path, (content, mode) in request["files"].items():
+        if ".." in path.split("/"):
+            raise OSError(0, f"{path}: leads out of the volume")
+        file = f"{volume}/{fresh}/{path}"
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "wb") as stream:
+            stream.write(content.encode("latin-1"))
+        if request["group"] is not None:
+            os.chown(file, -1, request["group"])
+        os.chmod(file, mode)
+    old = os.readlink(f"{volume}/..data") if os.path.lexists(f"{volume}/..data") else None
+    os.symlink(fresh, f"{volume}/..data_tmp")
+    os.rename(f"{volume}/..data_tmp", f"{volume}/..data")
+    names = set(os.listdir(f"{volume}/{fresh}"))
+    for name in set(os.listdir(volume)) - names:
+        if not name.startswith(".."):
+            os.unlink(f"{volume}/{name}")
+    for name in names:
+        if not os.path.lexists(f"{volume}/{name}"):
+            os.symlink(f"..data/{name}", f"{volume}/{name}")
+    if old is not None:
+        shutil.rmtree(f"{volume}/{old}")
+
+
+def make_empty(volume: str, size: int, group: int | None) -> None:
+    """Make a volume that is empty, with a limit of bytes; with a group it is the group's."""
+    os.makedirs(volume)
+    syscalls.mount("tmpfs", volume, f"mode=777,size={size},nr_inodes={FILES}")
+    if group is not None:
+        os.chown(volume, -1, group)
+        os.chmod(volume, 0o2777)
+
+
+def rewrite(path: str, text: str) -> None:
+    """Write a file in place, because containers have mounted this very file."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+    content = text.encode()
+    os.pwrite(file, content, 0)
+    os.ftruncate(file, len(content))
+    os.close(file)
+
+
+def is_full(folder: str) -> bool:
+    """Whether a file system takes no more bytes or files."""
+    found = os.statvfs(folder)
+    return not found.f_bavail or not found.f_favail
+
+
+def processes_by_namespace() -> dict[int, int]:
+    """How many processes run, by PID namespace."""
+    found: dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):
+                number = os.stat(f"/proc/{name}/ns/pid").st_ino
+                found[number] = found.get(number, 0) + 1
+    return found
