@@ -28,6 +28,10 @@ _STUCK_SECONDS = 3.0
 """How long nothing may run or change until what waits is taken to wait forever."""
 _ABORT_SECONDS = 60.0
 """Seconds beyond the longest grace in which Jobs that are aborted must end."""
+_REASON_SECONDS = 20.0
+"""How long a reason may take on a busy machine."""
+_NOT_YET_TRIED = "PodGroupPending"
+_NO_REASON = "it has no pods yet"
 _TICK = 0.2
 
 
@@ -68,10 +72,10 @@ async def _run(plan: RunPlan) -> int:
     from pumice.embedded.node.machine import local_machine
     from pumice.embedded.node.namespaces import mode_here
 
-    plan.check(mode_here())
+    specs = plan.check(mode_here())
     printer = Printer()
     async with local_machine(plan.images, plan.allowed) as machine:
-        plan.announce(machine)
+        plan.announce(specs, machine)
         made: list[Kubelet] = []
 
         def runs_pods(store: "Store", clock: Callable[[], float]) -> Kubelet:
@@ -102,10 +106,8 @@ async def _dry_run(plan: RunPlan) -> int:
         follower.cluster = cluster.api
         await follower.settled()
         write(table(("pod", "node", "image", "command"), _rows(cluster.api)))
-        waiting = follower.waiting()
-        for name, why in waiting:
-            note(plain(f"{name} waits: {why}"))
-        return REFUSED if waiting else FINE
+        follower.tell_waiting()
+        return REFUSED if follower.waiting() else FINE
 
 
 def _rows(cluster: "EmbeddedCluster") -> list[tuple[str, str, str, str]]:
@@ -178,8 +180,7 @@ class _Follower:
 
     async def settled(self) -> None:
         """Wait until the scheduler has nothing more to do."""
-        begun = self._loop.time()
-        while self._loop.time() - self._last_change < 1.0 and self._loop.time() - begun < 60:
+        while not self._is_quiet(1.0):
             await self._change()
 
     def waiting(self) -> list[tuple[str, str]]:
@@ -196,8 +197,26 @@ class _Follower:
             if state.get("phase", "") in GOOD | BAD or job["metadata"]["name"] in bound:
                 continue
             name = f"Job {job['metadata']['namespace']}/{job['metadata']['name']}"
-            found.append((name, state.get("message") or "it has no pods yet"))
+            known = state.get("reason") not in (None, "", _NOT_YET_TRIED)
+            found.append((name, str(state.get("message")) if known else _NO_REASON))
         return found
+
+    def tell_waiting(self) -> None:
+        """Say what waits and nothing else will change."""
+        waiting = self.waiting()
+        for name, why in waiting:
+            note(plain(f"{name} waits, and nothing else runs: {why}"))
+        if waiting:
+            note(
+                "--nodes gives the scheduler other nodes than this machine is, for example --nodes 2x16/64Gi"
+            )
+
+    def _is_quiet(self, seconds: float) -> bool:
+        """Whether nothing has changed for a while, and all that waits has a reason."""
+        pause = self._loop.time() - self._last_change
+        if pause < seconds:
+            return False
+        return pause > _REASON_SECONDS or all(why != _NO_REASON for _, why in self.waiting())
 
     async def _until_ended(self, cluster: "DevCluster") -> int:
         deadline = None if self._plan.timeout is None else self._loop.time() + self._plan.timeout
@@ -206,6 +225,8 @@ class _Follower:
             await self._change()
             if cluster.components.done():
                 return REFUSED  # what it raised ends the block
+            if self._is_aborting and self._all_jobs_ended():
+                return REFUSED
             phases = self._phases()
             if all(phase in GOOD | BAD for phase in phases):
                 return FINE if set(phases) <= GOOD else REFUSED
@@ -225,8 +246,7 @@ class _Follower:
                 )
                 killed_at = now + self._abort()
             if not self._is_aborting and self._is_stuck():
-                for name, why in self.waiting():
-                    note(plain(f"{name} waits, and nothing else runs: {why}"))
+                self.tell_waiting()
                 return REFUSED
 
     async def _change(self) -> None:
@@ -243,10 +263,18 @@ class _Follower:
             found.append((status.get("state") or {}).get("phase") or "")
         return found
 
+    def _all_jobs_ended(self) -> bool:
+        assert self.cluster is not None
+        states = [
+            (each.get("status") or {}).get("state") or {}
+            for each in self.cluster.store.list(kinds.JOB)
+        ]
+        return all(state.get("phase") in GOOD | BAD for state in states)
+
     def _is_stuck(self) -> bool:
         """Whether nothing runs, nothing has changed for a while, and something waits."""
         assert self.cluster is not None
-        if self._loop.time() - self._last_change < _STUCK_SECONDS:
+        if not self._is_quiet(_STUCK_SECONDS):
             return False
         active = any(
             each["spec"].get("nodeName")

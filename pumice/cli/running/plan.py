@@ -13,6 +13,7 @@ from pumice.cli.output import note
 
 if TYPE_CHECKING:
     from pumice.cli.development.dev_cluster import SimulatedNode
+    from pumice.cli.files.checking import ManifestChecker
     from pumice.embedded.node.machine import Machine
     from pumice.embedded.node.namespaces import Mode
     from pumice.scheduler import Config
@@ -45,41 +46,45 @@ class RunPlan:
     timeout: float | None
     keep: bool
 
-    def check(self, mode: "Mode") -> None:
+    def check(self, mode: "Mode") -> list[Raw]:
         """Check that every object is admitted, and that every pod can be run.
 
         Args:
             mode: The users that pods may have.
+
+        Returns:
+            The specs of the pods, of each task one.
 
         Raises:
             UserError: There is nothing to run, or a pod asks for what is not there.
             typer.Exit: An object is refused, which is reported.
         """
         from pumice.cli.files.checking import ManifestChecker, read_settings
-        from pumice.cli.workflows import admitted
         from pumice.embedded.node.demands import problems
 
         known = [each for each in self.manifests if kinds.of_object(each.object)]
         if not any(kinds.of_object(each.object) in WATCHED for each in known):
             files = ", ".join(dict.fromkeys(each.source.file for each in self.manifests))
             raise UserError(f"there is no Job of Volcano in {files}, and no JobFlow")
-        checker = ManifestChecker(read_settings(()), (), known)
-        if None in [admitted(each, checker) for each in known]:
-            finish(USAGE)
+        templates = list(_templates(known, ManifestChecker(read_settings(()), (), known)))
         found = [
-            f"{each.source.file}: {each.identity}: {problem.path}: {problem.message}"
-            for each in self.manifests
-            for path, spec in _pod_specs(each.object)
-            for problem in problems(spec, path, mode, self.allowed)
+            f"{template.where}: {problem.path}: {problem.message}"
+            for template in templates
+            for problem in problems(template.spec, template.path, mode, self.allowed)
         ]
         if found:
             raise UserError(*found)
+        return [template.spec for template in templates]
 
-    def announce(self, machine: "Machine") -> None:
-        """Say in a line each what differs from a cluster."""
+    def announce(self, specs: Sequence[Raw], machine: "Machine") -> None:
+        """Say in a line each what differs from a cluster.
+
+        Args:
+            specs: Of the pods.
+            machine: What they run on.
+        """
         from pumice.embedded.node.demands import has_probes
 
-        specs = [spec for each in self.manifests for _, spec in _pod_specs(each.object)]
         note(f"mode: {machine.mode}")
         held = "CPU, memory and numbers of processes are held by cgroups"
         if machine.cgroups is None:
@@ -97,11 +102,56 @@ class RunPlan:
             note("probes: they are not asked; a container that runs is ready")
 
 
-def _pod_specs(manifest: Raw) -> Iterator[tuple[str, Raw]]:
-    """The specs of the pods that a Job or a JobTemplate leads to, with their paths."""
-    if kinds.of_object(manifest) not in (kinds.JOB, kinds.JOB_TEMPLATE):
-        return
-    for number, task in enumerate((manifest.get("spec") or {}).get("tasks") or ()):
-        spec = ((task or {}).get("template") or {}).get("spec")
-        if spec:
-            yield f"spec.tasks[{number}].template.spec", spec
+@dataclass(frozen=True, slots=True)
+class _PodTemplate:
+    """The first pod of a task, as plugins wire it.
+
+    Attributes:
+        where: File and object.
+        path: Where the template stands in it.
+        spec: The pod's spec.
+    """
+
+    where: str
+    path: str
+    spec: Raw
+
+
+def _templates(manifests: Sequence[Manifest], checker: "ManifestChecker") -> Iterator[_PodTemplate]:
+    """The pods that Jobs and JobFlows lead to, a task once.
+
+    Raises:
+        typer.Exit: An object is refused, which is reported.
+    """
+    from pumice.api.keys import TASK_SPEC
+    from pumice.cli.files.checking import registry
+    from pumice.cli.workflows import admitted, jobs_of
+    from pumice.controller.render import render
+
+    of_templates = [
+        each for each in manifests if kinds.of_object(each.object) == kinds.JOB_TEMPLATE
+    ]
+    jobs, is_refused = [], False
+    for each in manifests:
+        is_refused |= admitted(each, checker) is None
+        if kinds.of_object(each.object) == kinds.JOB:
+            jobs.append(each)
+    if is_refused:
+        finish(USAGE)
+    for each in manifests:
+        if kinds.of_object(each.object) == kinds.JOB_FLOW:
+            found = jobs_of(each, of_templates, checker)
+            if found is None:
+                finish(USAGE)
+            jobs += found
+    for each in jobs:
+        job = admitted(each, checker)
+        if job is None:
+            finish(USAGE)
+        pods = [made for made in render(job, registry()) if made["kind"] == "Pod"]
+        first = {made["metadata"]["annotations"].get(TASK_SPEC): made for made in reversed(pods)}
+        for number, task in enumerate(job["spec"].get("tasks") or ()):
+            if task["name"] in first:
+                path = f"spec.tasks[{number}].template.spec"
+                where = f"{each.source.file}: {each.identity}"
+                yield _PodTemplate(where, path, first[task["name"]]["spec"])

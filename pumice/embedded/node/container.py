@@ -82,7 +82,7 @@ def join(spec: dict[str, Any], first: int, descriptors: list[int]) -> NoReturn:
     os.setsid()
     if spec["tty"]:
         fcntl.ioctl(standard[0], termios.TIOCSCTTY, 0)
-    _execute(spec, (standard[0], standard[1], standard[2]))
+    _execute(spec, (standard[0], standard[1], standard[2]), ends_with_parent=True)
 
 
 def _forward(child: int) -> NoReturn:
@@ -106,7 +106,9 @@ def _show(root: Root, mount: dict[str, Any]) -> None:
         os.close(source)
 
 
-def _execute(spec: dict[str, Any], standard: tuple[int, int, int]) -> NoReturn:
+def _execute(
+    spec: dict[str, Any], standard: tuple[int, int, int], *, ends_with_parent: bool = False
+) -> NoReturn:
     """Become a user and a program."""
     environment = {"PATH": PATH, "HOSTNAME": socket.gethostname(), **spec["environment"]}
     name, group, home = _account(spec["user"])
@@ -119,6 +121,8 @@ def _execute(spec: dict[str, Any], standard: tuple[int, int, int]) -> NoReturn:
         os.setresuid(spec["user"], spec["user"], spec["user"])
     else:
         syscalls.drop_capabilities(set(spec["capabilities"]))
+    if ends_with_parent:  # not before, since a change of the user takes it back
+        syscalls.end_with_parent()
     if spec["no_new_privileges"]:
         syscalls.forbid_new_privileges()
     os.umask(0o022)

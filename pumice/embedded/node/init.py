@@ -57,6 +57,7 @@ def main(control: int, folder: str) -> None:
         folder: An empty folder, over which the node's tmpfs is mounted.
     """
     os.umask(0o022)
+    os.set_inheritable(control, False)
     channel = socket.socket(fileno=control)
     try:
         _enter_namespaces(channel)

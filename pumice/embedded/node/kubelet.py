@@ -5,6 +5,7 @@ nodes are this machine, under several names.
 """
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -176,6 +177,9 @@ class Kubelet:
                 **pod.specification(state).of_execution(),
             )
             return int((await ended)["code"])
+        except asyncio.CancelledError:
+            self._spawn(self.machine.namespaces.signal([key], signal.SIGKILL))
+            raise
         except (NodeError, MissingObjectError) as error:
             raise bad_request(str(error)) from None
         finally:

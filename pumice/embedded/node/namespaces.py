@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -179,6 +180,11 @@ class Namespaces:
         answer = await future
         if "error" in answer:
             raise NodeError(answer["error"])
+
+    async def signal(self, names: Sequence[str], number: int) -> None:
+        """Send a signal to processes that run; the others are left out."""
+        with suppress(NodeError):
+            await self.ask("signal", names=list(names), signal=int(number))
 
     async def end(self) -> None:
         """End everything in the namespaces."""

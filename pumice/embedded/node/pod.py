@@ -470,10 +470,7 @@ class Pod:
                 process: self._ends.setdefault(process, self._loop.create_future())
                 for process in running
             }
-            with suppress(NodeError):
-                await self._host.machine.namespaces.ask(
-                    "signal", names=list(running), signal=int(number)
-                )
+            await self._host.machine.namespaces.signal(list(running), number)
             await asyncio.wait(ends.values(), timeout=seconds)
             for process, end in ends.items():
                 if end.done() and not end.cancelled():

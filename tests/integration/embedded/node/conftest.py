@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,9 @@ class LocalNode:
     def status(self, name: str) -> Raw:
         return self.pod(name).get("status") or {}
 
+    def is_gone(self, name: str) -> bool:
+        return self.cluster.store.get(kinds.POD, name, "default") is None
+
     def log(self, name: str) -> list[str]:
         return [line for title, line in self.lines if title == name]
 
@@ -100,13 +103,19 @@ def mode(request: pytest.FixtureRequest, modes: dict[str, Mode]) -> Mode:
 
 
 @pytest.fixture
-async def node(mode: Mode) -> AsyncIterator[LocalNode]:
-    # Not in pytest's folders, which other users may not enter.
-    folder = Path(tempfile.mkdtemp(prefix="pumice-node-"))
-    folder.chmod(0o755)
-    (folder / "root").mkdir()
-    (folder / "data").mkdir()
-    (folder / "data/file").write_text("of the machine\n")
+def folder() -> Iterator[Path]:
+    """A folder that other users may enter, as they may not enter those of pytest."""
+    made = Path(tempfile.mkdtemp(prefix="pumice-node-"))
+    made.chmod(0o755)
+    (made / "root").mkdir()
+    (made / "data").mkdir()
+    (made / "data/file").write_text("of the machine\n")
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+async def node(mode: Mode, folder: Path) -> AsyncIterator[LocalNode]:
     namespaces = await Namespaces.start(mode, folder / "root")
     cgroups = Cgroups.make(folder.name) if mode.is_full else None
     machine = Machine(
@@ -139,4 +148,3 @@ async def node(mode: Mode) -> AsyncIterator[LocalNode]:
         await namespaces.end()
         if cgroups is not None:
             cgroups.close()
-        shutil.rmtree(folder)

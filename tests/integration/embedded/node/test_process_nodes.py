@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ async def test_a_deleted_pod_has_its_grace(node: LocalNode) -> None:
         await node.says(name, "up")
         node.cluster.store.delete(kinds.POD, name, "default", grace=grace)
     for name in ("good", "deaf"):
-        await until(lambda name=name: node.cluster.store.get(kinds.POD, name, "default") is None)
+        await until(partial(node.is_gone, name))
     assert node.log("good") == ["up", "ending", "ended"]
 
 
@@ -207,6 +208,10 @@ async def test_a_further_program_runs_in_the_container(node: LocalNode) -> None:
         "here\nb\np\n",
     )
     assert await execute(node, "p", "sh", "-c", "kill -9 $$") == (137, "")
+    assert await execute(node, "p", "sh", "-c", "echo /proc/self/fd/*") == (
+        0,
+        "/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 /proc/self/fd/3\n",
+    )
     with pytest.raises(ApiStatusError, match="executable file not found"):
         await execute(node, "p", "no-such-program")
 
@@ -214,8 +219,8 @@ async def test_a_further_program_runs_in_the_container(node: LocalNode) -> None:
 async def test_memory_beyond_the_limit_ends_the_container(node: LocalNode) -> None:
     if node.machine.cgroups is None:
         pytest.skip("no cgroup may be made here")
-    limits = {"resources": {"limits": {"memory": "32Mi", "cpu": "500m"}}}
-    hungry = container("python3", "-c", "x = bytearray(200_000_000)", **limits)
+    limits = {"limits": {"memory": "32Mi", "cpu": "500m"}}
+    hungry = container("python3", "-c", "x = bytearray(200_000_000)", resources=limits)
     node.run("p", {"containers": [hungry]})
     await node.phase("p", "Failed")
     ended = node.status("p")["containerStatuses"][0]["state"]["terminated"]
