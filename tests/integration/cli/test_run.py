@@ -335,7 +335,7 @@ def test_a_root_in_place_of_an_image(any_runner: Runner) -> None:
         (each / "etc").mkdir(parents=True)
         (each / "etc/layer").write_text(f"{each.name}\n")
     if any_runner.is_other_user:
-        subprocess.run(["chown", "-R", str(USER), lower, upper], check=True)
+        subprocess.run(["chown", "-R", f"{USER}:{USER}", lower, upper], check=True)
     manifest = simple("j", "")
     container = manifest["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
     script = "read x </etc/layer; echo $x $PWD; echo changed >/etc/layer; echo /*"

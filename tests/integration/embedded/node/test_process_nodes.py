@@ -237,12 +237,18 @@ async def test_a_pod_with_finalizers_stays_and_does_not_run(node: LocalNode) -> 
 async def test_nothing_outlives_the_first_process(node: LocalNode) -> None:
     node.run("p", {"containers": [shell("sleep 4712 & echo up; exec sleep 4712")]})
     await node.says("p", "up")
-    first = node.machine.namespaces.pid
-    children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-    os.kill(int(children[0]), signal.SIGKILL)
+    os.kill(_child(node.machine.namespaces.pid), signal.SIGKILL)
     await until(lambda: not _processes("sleep 4712"))
     await asyncio.wait_for(node.machine.namespaces.ended, 10)
-    assert str(node.machine.folder.parent) not in Path("/proc/self/mountinfo").read_text()
+    assert str(node.machine.folder.parent) not in _mounts()
+
+
+def _child(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+def _mounts() -> str:
+    return Path("/proc/self/mountinfo").read_text()
 
 
 def _processes(command: str) -> list[str]:
