@@ -16,8 +16,7 @@ from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PENDING, TaskInfo
-from pumice.scheduler.placing.requests import held_rows
-from pumice.scheduler.placing.search import top_of
+from pumice.scheduler.placing.requests import Members
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
 from pumice.scheduler.session.victims import EvictionFailure
@@ -135,8 +134,11 @@ class GangSearch:
             each.call(job) for each in session.extensions.domain_search
         ):
             return (tree.root,)
-        held = held_rows(session, job.tasks.values())
-        tops = {top_of(each, limit.tier) for each in tree.around(held)} if held else {tree.root}
+        held = Members(session, job.tasks.values())
+        tops = {tree.root}
+        if held:
+            allowed = {each for each in held.around if each.tier <= limit.tier}
+            tops = {each for each in allowed if each.parent not in allowed}
         needs, rows = preemptor.vector, session.view.rows
         columns = [
             each
