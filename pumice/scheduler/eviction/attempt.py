@@ -12,15 +12,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.scheduler.eviction.bundles import VictimBundle, bundles
-from pumice.scheduler.eviction.room import Room, WantedPlaces
+from pumice.scheduler.eviction.room import Room
 from pumice.scheduler.eviction.settings import EvictionRules
-from pumice.scheduler.eviction.starving_jobs import waits
 from pumice.scheduler.eviction.survey import Survey, may_go
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
 from pumice.scheduler.placing.filling import Filling, Promising
+from pumice.scheduler.placing.requests import Demand, DomainRequest
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
@@ -54,17 +54,18 @@ class DomainAttempt:
         preemptor: Preemptor,
         rules: EvictionRules,
         seen: Survey,
-        wanted: Sequence[WantedPlaces],
+        request: DomainRequest,
         domain: Domain,
     ) -> None:
         self._session = session
         self._preemptor = preemptor
         self._rules = rules
         self._seen = seen
+        self._pods = request.pods
         self._domain = domain
         is_part = domain.parent is not None
         self._inside: Bools | None = session.levels.tree.mask(domain) if is_part else None
-        self._room = Room(session.view.rows, session.view.row_of, self._here(wanted))
+        self._room = Room(session.view.rows, session.view.row_of, self._here(request.demands))
         self._chosen: list[VictimBundle] = []
         self._asked: deque[VictimBundle] = deque()
         self._asks = _ASKED
@@ -104,11 +105,11 @@ class DomainAttempt:
 
     # -- arithmetic --------------------------------------------------------------------------
 
-    def _here(self, wanted: Sequence[WantedPlaces]) -> Sequence[WantedPlaces]:
-        """Places for what the gang needs at least, in the domain."""
+    def _here(self, demands: Sequence[Demand]) -> Sequence[Demand]:
+        """The places that the gang needs at least, in the domain."""
         if self._inside is None:
-            return wanted
-        return [replace(each, nodes=each.nodes & self._inside) for each in wanted]
+            return demands
+        return [each._replace(nodes=each.nodes & self._inside) for each in demands]
 
     def _may_suffice(self) -> bool:
         """Whether the places would be there if all went that may go; a quick answer for gangs that nothing helps."""
@@ -214,7 +215,7 @@ class DomainAttempt:
             statement.evict(task)
         session, queue, job = self._session, self._preemptor.queue, self._preemptor.job
         promising = Promising(self._rules.setting.reclaims)
-        tasks = to_try(session, job, (task for task in job.tasks.values() if waits(task)))
+        tasks = to_try(session, job, self._pods)
         if isinstance(tasks, DomainQueue):
             tasks.promise(queue, statement, self._domain, promising)
             return session.answers.is_pipelined(job) and not session.answers.is_starving(job)

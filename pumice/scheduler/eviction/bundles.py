@@ -19,7 +19,7 @@ from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import Reversed
 
-__all__ = ["VictimBundle", "bundles"]
+__all__ = ["VictimBundle", "bundles", "wanted_columns"]
 
 
 class VictimBundle(msgspec.Struct, frozen=True, eq=False):
@@ -80,8 +80,7 @@ def bundles(
     """
     setting = rules.setting
     gangs = list(_gangs(session, rules, seen, usable, domain))
-    columns = np.flatnonzero(needs)
-    columns = columns[~np.isin(columns, (PODS, SCORED_CPU, SCORED_MEMORY))]
+    columns = wanted_columns(needs)
 
     def place(entry: tuple[_Gang, bool]) -> SortKey:
         gang, is_whole = entry
@@ -204,6 +203,12 @@ def _safe(job: JobInfo, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
         if task.role in roles:
             roles[task.role] -= 1
     return found
+
+
+def wanted_columns(needs: Ints) -> Ints:
+    """Columns of what is wanted, by which parts are compared: not of pods, nor of what is only scored."""
+    columns: Ints = np.flatnonzero(needs)
+    return columns[~np.isin(columns, (PODS, SCORED_CPU, SCORED_MEMORY))]
 
 
 def _efficiency(seen: Survey, gang: _Gang, columns: Ints, needs: Ints) -> float:

@@ -8,15 +8,15 @@ import numpy as np
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.attempt import DomainAttempt
 from pumice.scheduler.eviction.bounds import highest_importance
-from pumice.scheduler.eviction.room import WantedPlaces, wanted_places
+from pumice.scheduler.eviction.bundles import wanted_columns
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.eviction.starving_jobs import lacking, may_help, waits
 from pumice.scheduler.eviction.survey import Survey, Surveys
-from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PENDING, TaskInfo
-from pumice.scheduler.placing.requests import Members
+from pumice.scheduler.placing.requests import DomainRequest, Members, Placed
+from pumice.scheduler.placing.search import DomainSearch
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
 from pumice.scheduler.session.victims import EvictionFailure
@@ -68,28 +68,33 @@ class GangSearch:
         first = next((task for task in needed if not task.shape.is_empty), needed[0])
         together = np.sum([task.shape.vector for task in needed], axis=0)
         preemptor = Preemptor(first, job, queue, together)
-        kind = self._kind(preemptor, rules, len(needed))
+        request = self._request(job)
+        kind = self._kind(preemptor, rules, request, len(needed))
         if kind not in self._failed:
             seen = self._surveys.of(preemptor, rules)
-            lacks = self.find(preemptor, rules, seen, statement)
+            lacks = self.find(preemptor, rules, request, seen, statement)
             if not len(statement) and not self._surveys.is_current(seen):
                 seen = self._surveys.of(preemptor, rules, current=True)  # for what is said of it
-                lacks = self.find(preemptor, rules, seen, statement)
+                lacks = self.find(preemptor, rules, request, seen, statement)
             if len(statement):
                 return None
             self._failed[kind] = lacks
         return EvictionFailure(lacks=self._failed[kind])
 
     def find(
-        self, preemptor: Preemptor, rules: EvictionRules, seen: Survey, statement: Statement
+        self,
+        preemptor: Preemptor,
+        rules: EvictionRules,
+        request: DomainRequest,
+        seen: Survey,
+        statement: Statement,
     ) -> str:
         """Evict in the best domain; what the gang would still lack if that is not possible."""
         lacks = ""
         best: tuple[tuple[float, ...], str, Steps] | None = None
-        wanted = wanted_places(self._session, preemptor.job)
-        domains = self._domains(preemptor, wanted, rules.setting.most_domains)
+        domains = self._domains(request, preemptor, statement, rules.setting.most_domains)
         for domain in domains:
-            attempt = DomainAttempt(self._session, preemptor, rules, seen, wanted, domain)
+            attempt = DomainAttempt(self._session, preemptor, rules, seen, request, domain)
             is_found = attempt.plan(statement)
             if is_found and len(domains) == 1:
                 return ""
@@ -118,46 +123,47 @@ class GangSearch:
 
     # -- domains -----------------------------------------------------------------------------
 
+    def _request(self, job: JobInfo) -> DomainRequest:
+        """The pods that wait, and how many of them need a place at least."""
+        session = self._session
+        tree = session.levels.tree
+        needed = max(lacking(job), 1) if session.extensions.needs_minimum else 1
+        reads = not session.extensions.ignores_network and tree.has_hyper_nodes
+        reads &= any(each.call(job) for each in session.extensions.domain_search)
+        topology = job.group.spec.network_topology if reads and job.group is not None else None
+        limit = limit_of(topology, tree)
+        members = Members(session, job.tasks.values())
+        pods = [task for task in job.tasks.values() if waits(task)]
+        return DomainRequest(
+            session, job.queue, pods, members, needed, limit, lambda: Placed.NOTHING
+        )
+
     def _domains(
-        self, preemptor: Preemptor, wanted: Sequence[WantedPlaces], most: int
+        self, request: DomainRequest, preemptor: Preemptor, statement: Statement, most: int
     ) -> Sequence[Domain]:
         """Domains that could hold what a gang needs if they were empty, within its limit, at most so many: those that lack least.
 
-        The whole cluster if it has no limit; of a gang that has pods with places, those around which its limit leaves.
+        The whole cluster if it has no limit.
         """
-        session, job = self._session, preemptor.job
-        levels, tree = session.levels, session.levels.tree
-        if job.group is None or session.extensions.ignores_network or not tree.has_hyper_nodes:
-            return (tree.root,)
-        limit = limit_of(job.group.spec.network_topology, tree)
-        if limit.tier is None or not any(
-            each.call(job) for each in session.extensions.domain_search
-        ):
-            return (tree.root,)
-        held = Members(session, job.tasks.values())
-        tops = {tree.root}
-        if held:
-            allowed = {each for each in held.around if each.tier <= limit.tier}
-            tops = {each for each in allowed if each.parent not in allowed}
+        session, root = self._session, self._session.levels.tree.root
+        if request.limit.tier is None:
+            return (root,)
         needs, rows = preemptor.vector, session.view.rows
-        columns = [
-            each
-            for each in np.flatnonzero(needs).tolist()
-            if each not in (PODS, SCORED_CPU, SCORED_MEMORY)
-        ]
         found: list[tuple[float, str, Domain]] = []
-        for domains in levels.below(tree.root, limit.tier):
+        search = DomainSearch(session, preemptor.queue, preemptor.job, statement)
+        for domains in search.domains(request, search.inside(root)):
             could = np.ones(len(domains), dtype=np.bool_)
-            for each in wanted:
-                could &= domains.sums(session.places.empty(each.needs) * each.nodes) >= each.count
+            for each in request.demands:
+                empty = session.places.empty(each.needs) * each.nodes
+                could &= domains.sums(empty) >= each.required
             lacks = np.zeros(len(domains))
-            for column in columns:
+            for column in wanted_columns(needs):
                 free = domains.sums(np.maximum(rows.future_idle(column), 0))
                 lacks += np.maximum(needs[column] - free, 0) / needs[column]
             found += [
                 (float(lacks[place]), domain.name, domain)
                 for place, domain in enumerate(domains.domains)
-                if could[place] and not tops.isdisjoint(domain.and_above())
+                if could[place]
             ]
         found.sort(key=lambda each: each[:2])
         most = min(most, session.extensions.most_domains or most)
@@ -165,19 +171,16 @@ class GangSearch:
 
     # -- gangs -------------------------------------------------------------------------------
 
-    def _kind(self, preemptor: Preemptor, rules: EvictionRules, needed: int) -> Hashable:
+    def _kind(
+        self, preemptor: Preemptor, rules: EvictionRules, request: DomainRequest, needed: int
+    ) -> Hashable:
         """Equal for gangs of which one finds too little if another one did; decisions only leave less."""
         session, job = self._session, preemptor.job
         if session.nominations or job.sub_groups is not None or job.group is None:
             return job.key
-        kinds = Counter(session.alike(task) for task in job.tasks.values() if waits(task))
-        network = job.group.spec.network_topology
-        near = network and (
-            network.mode,
-            network.highest_tier_allowed,
-            network.highest_tier_name,
-        )
-        return rules.preemptor_class(session, preemptor), frozenset(kinds.items()), needed, near
+        kinds = Counter(session.alike(task) for task in request.pods)
+        asks = rules.preemptor_class(session, preemptor), frozenset(kinds.items()), needed
+        return *asks, request.limit.tier, request.limit.is_hard
 
     def _why_not_together(
         self, queue: Queue, tasks: Sequence[TaskInfo], statement: Statement

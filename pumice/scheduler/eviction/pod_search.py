@@ -11,7 +11,7 @@ from pumice.scheduler.eviction.bounds import Bounds
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.eviction.starving_jobs import lacking, may_help
 from pumice.scheduler.eviction.survey import Surveys
-from pumice.scheduler.eviction.victim_sets import NodeVictims, VictimOrder, VictimSets
+from pumice.scheduler.eviction.victim_sets import NodeVictims, VictimSets
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
@@ -31,7 +31,6 @@ class PodSearch:
         self._surveys = surveys
         self._classes: dict[Hashable, tuple[Bounds, VictimSets]] = {}
         self._tentative: list[Hashable] = []
-        self._orders: list[VictimOrder] = []
         self._places: dict[Hashable, int] = {}
         self._gangs: dict[Hashable, str] = {}
 
@@ -47,13 +46,11 @@ class PodSearch:
             del self._classes[key]
         self._tentative.clear()
         self._reset()
-        self._forget_orders()
 
     def clear(self) -> None:
         """What was computed is not valid, because a plugin has failed."""
         self._classes.clear()
         self._tentative.clear()
-        self._orders.clear()
 
     # -- gangs -------------------------------------------------------------------------------
 
@@ -128,7 +125,6 @@ class PodSearch:
         for victim in found.victims:
             statement.evict(victim)
         statement.pipeline(preemptor.task, self._session.state.nodes.order[found.row])
-        self._forget_orders()
         if found.broken:
             self._reset()  # these gangs do not count as broken again on another node
 
@@ -137,7 +133,7 @@ class PodSearch:
     ) -> NodeVictims | None:
         """The best node for a pod, with its victims."""
         bounds, sets = self._class(preemptor, rules, statement)
-        tries = sets.tries(preemptor)
+        tries = sets.begin(preemptor)
         examined: dict[int, NodeVictims | None] = {}
         best: NodeVictims | None = None
         size = 1
@@ -179,9 +175,7 @@ class PodSearch:
             seen = self._surveys.of(preemptor, rules, tentative=bool(len(statement)))
             victims = seen.victims(usable, rules)
             bounds = Bounds(self._session, preemptor, victims)
-            order = VictimOrder(self._session, rules)
-            self._orders.append(order)
-            known = bounds, VictimSets(self._session, rules, bounds, order)
+            known = bounds, VictimSets(self._session, rules, bounds)
             self._classes[key] = known
             if len(statement):
                 self._tentative.append(key)
@@ -190,7 +184,3 @@ class PodSearch:
     def _reset(self) -> None:
         for bounds, _ in self._classes.values():
             bounds.reset()
-
-    def _forget_orders(self) -> None:
-        for order in self._orders:
-            order.forget()

@@ -2,66 +2,21 @@
 
 from collections.abc import Callable, Sequence
 
-import msgspec
 import numpy as np
 
 from pumice.scheduler.eviction.bundles import VictimBundle
-from pumice.scheduler.eviction.starving_jobs import lacking, waits
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.free_room import Needs, least, places
-from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.free_room import places
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.session.session import Session
+from pumice.scheduler.placing.requests import Demand
 
-__all__ = ["Room", "WantedPlaces", "wanted_places"]
-
-_KINDS = 8
-"""Kinds of pods of a gang whose places are counted one by one."""
-
-
-class WantedPlaces(msgspec.Struct, frozen=True, eq=False):
-    """Places that a gang needs at least.
-
-    Attributes:
-        needs: What a pod takes at least.
-        nodes: Nodes on which the places count, by row.
-        count: How many there must be.
-    """
-
-    needs: Needs
-    nodes: Bools
-    count: int
-
-
-def wanted_places(session: Session, job: JobInfo) -> list[WantedPlaces]:
-    """Places that a gang needs at least, for each kind of its pods, and for all of them."""
-    tasks = [task for task in job.tasks.values() if waits(task)]
-    needed = min(max(lacking(job), 1), len(tasks)) if session.extensions.needs_minimum else 1
-    kinds: dict[int, list[TaskInfo]] = {}
-    for task in tasks:
-        kinds.setdefault(task.shape.number, []).append(task)
-    firsts = [each[0] for each in kinds.values()]
-    nodes = [session.suiting(task, job.queue) for task in firsts[:_KINDS]]
-    found = []
-    anywhere = np.ones(len(session.view.rows), dtype=np.bool_)
-    if len(kinds) <= _KINDS:
-        anywhere = np.logical_or.reduce(nodes)
-        for same, mask in zip(kinds.values(), nodes, strict=True):
-            count = needed - len(tasks) + len(same)
-            if count > 0:
-                found.append(WantedPlaces(least([same[0].shape]), mask, count))
-    if len(kinds) > 1:
-        found.append(WantedPlaces(least([first.shape for first in firsts]), anywhere, needed))
-    return found
+__all__ = ["Room"]
 
 
 class Room:
     """Places on nodes, kept current while bundles go and are put back."""
 
-    def __init__(
-        self, rows: Rows, row_of: Callable[[str], int], wanted: Sequence[WantedPlaces]
-    ) -> None:
+    def __init__(self, rows: Rows, row_of: Callable[[str], int], wanted: Sequence[Demand]) -> None:
         """Count the places that are there, terminating pods left out.
 
         Args:
@@ -98,7 +53,7 @@ class Room:
 
     def shortage(self, totals: Sequence[int]) -> tuple[int, int] | None:
         """Of the kind of pods of which most lack a place: how many have one, and how many need one; None if none lacks any."""
-        pairs = [(total, each.count) for total, each in zip(totals, self.wanted, strict=True)]
+        pairs = [(total, each.required) for total, each in zip(totals, self.wanted, strict=True)]
         worst = max(pairs, key=lambda pair: pair[1] - pair[0])
         return worst if worst[0] < worst[1] else None
 

@@ -20,7 +20,7 @@ from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["NodeVictims", "VictimOrder", "VictimSets"]
+__all__ = ["NodeVictims", "VictimSets"]
 
 
 class NodeVictims(msgspec.Struct, frozen=True):
@@ -39,10 +39,8 @@ class NodeVictims(msgspec.Struct, frozen=True):
     broken: int
 
 
-class VictimOrder:
-    """Candidates of a node in the order in which they would go; keys of gangs are kept while nothing changes them."""
-
-    __slots__ = ("_answers", "_jobs", "_queues", "_rules", "_state")
+class _Order:
+    """Candidates of a node in the order in which they would go; keys of gangs and queues are taken once, so before a decision."""
 
     def __init__(self, session: Session, rules: EvictionRules) -> None:
         self._state = session.state
@@ -50,11 +48,6 @@ class VictimOrder:
         self._rules = rules
         self._jobs: dict[str, SortKey] = {}
         self._queues: dict[str, SortKey] = {}
-
-    def forget(self) -> None:
-        """Ask for the keys of gangs and queues again; a decision has changed some."""
-        self._jobs.clear()
-        self._queues.clear()
 
     def sort(self, tasks: list[TaskInfo]) -> None:
         """Put the candidates of one node into order."""
@@ -83,16 +76,15 @@ class VictimSets:
 
     __slots__ = ("_bounds", "_order", "_rules", "_session")
 
-    def __init__(
-        self, session: Session, rules: EvictionRules, bounds: Bounds, order: VictimOrder
-    ) -> None:
+    def __init__(self, session: Session, rules: EvictionRules, bounds: Bounds) -> None:
         self._session = session
         self._rules = rules
         self._bounds = bounds
-        self._order = order
+        self._order = _Order(session, rules)
 
-    def tries(self, preemptor: Preemptor) -> bool:
-        """Whether each eviction must be tried, because more than room decides."""
+    def begin(self, preemptor: Preemptor) -> bool:
+        """A search for a pod begins; whether each eviction must be tried, because more than room decides."""
+        self._order = _Order(self._session, self._rules)
         if not self._bounds.ranking.counts_room_only:
             return True
         answers = self._session.answers
