@@ -1,6 +1,6 @@
 """Draws what `pumice simulate` says of the examples of pages, as SVG: where pods are, cycle by cycle.
 
-A picture is made of the files and of the first simulation of its page, which are those that the tests of the documentation run, so it
+A picture is made of the files and of one simulation of its page, which are those that the tests of the documentation run, so it
 cannot show anything else. Each row is a node, as long as its CPUs; a box in it is a pod. Nodes of one HyperNode stand together.
 """
 
@@ -61,14 +61,22 @@ class Picture:
     """A picture to be drawn.
 
     Attributes:
-        page: The page, below `docs`; the picture is beside it, under the same name.
+        page: The page, below `docs`; the picture is beside it.
         title: What it shows.
         colour: Says by a Job or PodGroup, and a task, what is coloured alike.
+        file: Name of a file, without its ending, that the simulation reads; the picture has it behind the name of the page. The first
+            simulation if empty.
     """
 
     page: str
     title: str
     colour: Callable[[Raw, str], str]
+    file: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the picture."""
+        return "-".join([Path(self.page).stem, *([self.file] if self.file else [])]) + ".svg"
 
 
 def _queue(owner: Raw, task: str) -> str:
@@ -89,6 +97,7 @@ def _task(owner: Raw, task: str) -> str:
 PICTURES = (
     Picture("scheduler/shares.md", "Two queues share the cluster", _queue),
     Picture("scheduler/victims.md", "A pod is evicted for a more important one", _gang),
+    Picture("scheduler/victims.md", "A gang is evicted for a rack", _gang, "racks"),
     Picture("scheduler/plugins/task-topology.md", "Tasks in buckets on two nodes", _task),
     Picture("scheduler/plugins/network-topology-aware.md", "A gang in one of two racks", _gang),
 )
@@ -98,9 +107,9 @@ def drawn(docs: Path, picture: Picture) -> str:
     """The SVG of a picture."""
     text = (docs / picture.page).read_text(encoding="utf-8")
     files = dict(_FILE.findall(text))
-    command = _COMMAND.search(text)
-    assert command is not None, picture.page
-    named = [text for name, text in files.items() if name in command[1].split()]
+    wanted = f" {picture.file}." if picture.file else ""
+    command = next(each for each in _COMMAND.findall(text) if wanted in each)
+    named = [text for name, text in files.items() if name in command.split()]
     objects = [each for one in named for each in yaml.safe_load_all(one) if each.get("kind")]
     objects = [item for each in objects for item in each.get("items", (each,))]
     nodes = {
@@ -109,7 +118,7 @@ def drawn(docs: Path, picture: Picture) -> str:
         if each["kind"] == "Node"
     }
     pods = list(_pods(objects, picture.colour))
-    moments = list(_moments(pods, _simulated(files, command[1])))
+    moments = list(_moments(pods, _simulated(files, command)))
     racks = _racks(objects, nodes)
     nodes = {name: nodes[name] for name in sorted(nodes, key=lambda name: racks.get(name, ""))}
     colours = list(dict.fromkeys(each.colour for each in pods))
@@ -301,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     fresh = [
         settle(
-            (options.docs / each.page).with_suffix(".svg"),
+            (options.docs / each.page).with_name(each.name),
             drawn(options.docs, each),
             check=options.check,
         )
