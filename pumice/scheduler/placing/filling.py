@@ -204,7 +204,7 @@ class Filling:
             row, is_later = near.choose(task, ranking, tasks.group)
             if row == NOWHERE:
                 return False
-            if is_later:
+            if is_later or self._promising is not None:
                 statement.pipeline(task, nodes[row])
             else:
                 statement.allocate(task, nodes[row])

@@ -123,6 +123,7 @@ def test_gangs_are_evicted_for_gangs(case: Raw) -> None:
     scenario, expect = scenario_of(case), case["expect"]
     result = scenario.cycle()
     assert sorted(result.evicted) == sorted(f"ns/{name}" for name in expect.get("evicted", []))
+    assert not (result.evicted and result.binds)  # no pod of a gang starts before the others
     assert result.transactions == ({case.get("action", "gangpreempt"): 1} if result.evicted else {})
     told = _told(result)
     assert sorted(told) == sorted(expect.get("broken", {}))

@@ -1,4 +1,4 @@
-"""What holds of every decision of gangpreempt, in clusters of any kind."""
+"""What holds of every decision that evicts for gangs as a whole, in clusters of any kind."""
 
 import re
 from typing import Any
@@ -120,6 +120,82 @@ def test_ten_places_cost_one_gang_of_ten() -> None:
     }
     result = Scenario(cluster, PREEMPT).cycle()
     assert sorted(result.evicted) == [f"ns/g9-{n}" for n in range(10)]
+
+
+@st.composite
+def racked(draw: st.DrawFn) -> Raw:
+    """Racks of two nodes on which pods of 1 cpu of some gangs run, and a gang that must be in one rack."""
+    count = draw(st.integers(1, 3))
+    names = [f"{rack}{node}" for rack in range(count) for node in range(2)]
+    groups: list[Any] = []
+    pods: list[Any] = []
+    free = dict.fromkeys(names, 2)
+    for number in range(draw(st.integers(1, 4))):
+        places = []
+        for name in draw(st.lists(st.sampled_from(names), max_size=4)):
+            if free[name]:
+                free[name] -= 1
+                places.append(name)
+        minimum = draw(st.integers(0, len(places)))
+        options = {"prio": draw(st.sampled_from(["low", "mid", "high"]))}
+        groups.append(["ns", f"g{number}", "q", minimum, "Running", options])
+        for index, node in enumerate(places):
+            pods.append(["ns", f"g{number}-{index}", node, "Running", 1, 0, f"g{number}"])
+    size = draw(st.integers(1, 4))
+    near = {"mode": "hard", "highestTierAllowed": 1}
+    groups.append(["ns", "new", "q", size, "Inqueue", {"prio": "high", "topology": near}])
+    pods += [["ns", f"new-{n}", "", "Pending", 1, 0, "new"] for n in range(size)]
+    return {
+        "nodes": [[name, 2, "100Gi"] for name in names],
+        "queues": [["q"]],
+        "classes": {"low": 1, "mid": 10, "high": 100},
+        "hyper_nodes": {
+            f"rack{rack}": {"tier": 1, "nodes": [f"{rack}0", f"{rack}1"]} for rack in range(count)
+        },
+        "podgroups": groups,
+        "pods": pods,
+    }
+
+
+def _least(cluster: Raw) -> tuple[int, int] | None:
+    """Highest priority of a victim, and victims, in the best rack for the gang that waits; None if no rack can be had."""
+    gangs = {row[1]: (cluster["classes"][row[5]["prio"]], row[3]) for row in cluster["podgroups"]}
+    priority, size = gangs.pop("new")
+    found = []
+    for rack in cluster["hyper_nodes"].values():
+        inside = [row[6] for row in cluster["pods"] if row[2] in rack["nodes"]]
+        lacks = size - (4 - len(inside))
+        going: list[int] = []
+        for gang, (value, minimum) in gangs.items():
+            ready = sum(row[6] == gang for row in cluster["pods"])
+            if value < priority:
+                going += [value] * min(inside.count(gang), max(ready - minimum, 0))
+        if size <= 4 and lacks <= len(going):
+            going = sorted(going)[: max(lacks, 0)]
+            found.append((max(going, default=0), len(going)))
+    return min(found, default=None)
+
+
+@examples(150, always_the_same=False)
+@given(cluster=racked())
+def test_preempt_makes_room_in_the_rack_where_it_costs_least(cluster: Raw) -> None:
+    plugins = [["priority", "gang", "conformance"], ["predicates", "network-topology-aware"]]
+    scenario = Scenario(cluster, config_text(plugins, ["allocate", "preempt"]))
+    result = scenario.cycle()
+    least = _least(cluster)
+    jobs, tasks = scenario.state.jobs, scenario.state.tasks
+    values = [jobs[tasks[pod].job].order_priority for pod in result.evicted]
+    if least is None:
+        assert [*result.evicted, *result.binds] == []
+        return
+    assert (max(values, default=0), len(values)) == least
+    places = result.nominations if values else result.binds
+    if values:
+        assert not result.binds
+        scenario.start(result)
+        assert scenario.cycle(NOW + 2).binds == places
+    assert len(places) == jobs["ns/new"].min_member
+    assert len({node[0] for node in places.values()}) == 1
 
 
 _WANTING = (
