@@ -1,12 +1,12 @@
 """A component with any number of processes, of which one works at a time.
 
-The controller and the scheduler are such components, and differ in their term: the work of a process while it leads.
+The controller and the scheduler are such components, and differ in the work of a process while it leads.
 The rest is here: watches, which run from the start so that a candidate is ready to take over; events; the election;
 health and metrics.
 
 The election has a thread and a session of its own: a scheduling cycle that takes longer than the Lease blocks the main loop, and
 the Lease is renewed meanwhile. Whether the process leads is asked in the main loop, before each write; a lost lease shows at once
-there, and the term is cancelled as soon as the loop turns.
+there, and the work is cancelled as soon as the loop turns.
 
 A scheduling cycle and a pass of a controller are calls that the main loop waits for. One that does not end stops everything but
 the threads beside it: the Lease would be renewed and `/healthz` would answer for ever. So they ask the heartbeat whether the
@@ -155,9 +155,9 @@ class _Candidate:
         """`LeaderElection.run`, with the work in the running loop."""
         await call_in(self._side, partial(self._election.run, _here(while_leading)))
 
-    async def run_term(self, while_leading: _Work) -> bool:
-        """`LeaderElection.run_term`, with the work in the running loop."""
-        return await call_in(self._side, partial(self._election.run_term, _here(while_leading)))
+    async def lead_once(self, while_leading: _Work) -> bool:
+        """`LeaderElection.lead_once`, with the work in the running loop."""
+        return await call_in(self._side, partial(self._election.lead_once, _here(while_leading)))
 
 
 def _here(work: _Work) -> _Work:
@@ -276,16 +276,16 @@ class ElectedWorker(ABC, Generic[S, M]):
         self._election: _Candidate | None = None
 
     @abstractmethod
-    async def term(self) -> None:
+    async def work(self) -> None:
         """Work until cancelled; called each time this process leads and its caches are synced."""
 
     async def prepare(self, prepared: asyncio.Event) -> None:
-        """Do what a term needs that a candidate can do already, and keep it current until cancelled.
+        """Do what a leadership needs that a candidate can do already, and keep it current until cancelled.
 
-        Called for each term, when this process becomes a candidate for it. Components may have something to do.
+        Called for each leadership, when this process becomes a candidate for it. Components may have something to do.
 
         Args:
-            prepared: Set when a term can begin.
+            prepared: Set when the work can begin.
         """
         prepared.set()
         await asyncio.Event().wait()
@@ -336,8 +336,8 @@ class ElectedWorker(ABC, Generic[S, M]):
             return
         standing = _standing(self.client, self.settings, self.heartbeat, self.clock)
         async with standing as self._election:
-            while not await self._stand(self._election.run_term):
-                # Free the state of the lost term. The event loop keeps the ended tasks until its next turn.
+            while not await self._stand(self._election.lead_once):
+                # Free the state of the lost leadership. The event loop keeps the ended tasks until its next turn.
                 await asyncio.sleep(0)
                 collect_frozen()
 
@@ -345,18 +345,18 @@ class ElectedWorker(ABC, Generic[S, M]):
         problems = [each.reflector.problem for each in self._caches]
         return "; ".join(problem for problem in problems if problem) or None
 
-    async def _stand(self, run_term: Callable[[_Work], Coroutine[Any, Any, bool]]) -> bool:
-        """Be a candidate for a term, and work in it; True when the work has returned."""
+    async def _stand(self, lead_once: Callable[[_Work], Coroutine[Any, Any, bool]]) -> bool:
+        """Be a candidate, and work while this process leads; True when the work has returned."""
         prepared = asyncio.Event()
         preparation = asyncio.create_task(self.prepare(prepared))
-        term = asyncio.create_task(run_term(partial(self._lead, prepared)))
+        leadership = asyncio.create_task(lead_once(partial(self._lead, prepared)))
         try:
-            await asyncio.wait([preparation, term], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([preparation, leadership], return_when=asyncio.FIRST_COMPLETED)
             if preparation.done():
                 preparation.result()
-            return await term
+            return await leadership
         finally:
-            for task in (term, preparation):
+            for task in (leadership, preparation):
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
@@ -369,7 +369,7 @@ class ElectedWorker(ABC, Generic[S, M]):
             await caught_up
             self.metrics.leading.set(1)
             self.started.set()
-            await self.term()
+            await self.work()
         finally:
             self.started.clear()
             self.metrics.leading.set(0)

@@ -147,10 +147,10 @@ class LeaderElection:
         Raises:
             Exception: The exception of the work.
         """
-        while not await self.run_term(while_leading):
+        while not await self.lead_once(while_leading):
             pass
 
-    async def run_term(self, while_leading: Callable[[], Awaitable[None]]) -> bool:
+    async def lead_once(self, while_leading: Callable[[], Awaitable[None]]) -> bool:
         """Wait until this process leads, and work while it does; see `run`.
 
         Returns:

@@ -37,7 +37,7 @@ from pumice.controller.jobs.policies import (
     concerns,
     has_policies,
 )
-from pumice.controller.jobs.restart_budgets import Unit
+from pumice.controller.jobs.restart_budgets import RestartUnit
 from pumice.controller.jobs.restart_targets import (
     Restart,
     Target,
@@ -106,7 +106,7 @@ class DueAction:
     action: str
     why: str
     restart: Restart | None = None
-    failed: Mapping[Unit, bool] = field(default_factory=dict)
+    failed: Mapping[RestartUnit, bool] = field(default_factory=dict)
     since: Mapping[str, float] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
     order: Order | None = None
@@ -134,12 +134,12 @@ class _Together:
     whys: list[str] = field(default_factory=list)
     failures: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     targets: list[Target] = field(default_factory=list)
-    failed: dict[Unit, bool] = field(default_factory=dict)
+    failed: dict[RestartUnit, bool] = field(default_factory=dict)
     since: dict[str, float] = field(default_factory=dict)
     gone: dict[str, None] = field(default_factory=dict)
 
     def add(
-        self, request: PolicyRequest, choice: PolicyChoice, target: Target, unit: Unit | None
+        self, request: PolicyRequest, choice: PolicyChoice, target: Target, unit: RestartUnit | None
     ) -> None:
         """Add what an event calls for.
 
@@ -226,7 +226,7 @@ def due(situation: Situation) -> tuple[DueAction | None, Delayed]:
             if target is None:
                 continue  # the event concerns no pod
             if request.event == POD_FAILED:
-                unit = restart_budgets.unit(target, names)
+                unit = restart_budgets.restart_unit(target, names)
         # If it failed earlier and is only pending since it was created again, it is not known how long it ran.
         failed = unit and not request.gone and request.ran is not None
         tally = tallies.get(unit) if tallies and unit and failed else None

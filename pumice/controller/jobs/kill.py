@@ -28,7 +28,7 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.jobs.reasons import arrival
 from pumice.controller.jobs.replicas import removal
-from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, RestartUnit
 from pumice.controller.jobs.restart_targets import Restart
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import INVALID, facts
@@ -75,7 +75,7 @@ def restart(situation: Situation) -> Plan:
     under_way = restart_targets.parse(noted.get(restart_targets.NOTE, ""), situation.job_pods.names)
     names = situation.job_pods.names
     again, tallies = (
-        restart_budgets.units(under_way, names),
+        restart_budgets.restart_units(under_way, names),
         restart_budgets.of(situation.job, names),
     )
     verdict = judged(situation, under_way, situation.facts.retry_count, again, tallies)
@@ -107,8 +107,8 @@ def judged(
     situation: Situation,
     restart: Restart,
     retry_count: int,
-    again: Sequence[Unit],
-    tallies: Mapping[Unit, RestartCount],
+    again: Sequence[RestartUnit],
+    tallies: Mapping[RestartUnit, RestartCount],
 ) -> PhaseResult:
     """The phase after a restart, given the restart budget of its targets.
 

@@ -12,7 +12,7 @@ from pumice.api.messages import listed
 from pumice.api.pods import Pod
 from pumice.controller.jobs import job_pods, restart_budgets, restart_targets
 from pumice.controller.jobs.job_events import completed
-from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, RestartUnit
 from pumice.controller.jobs.restart_targets import Restart
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import COMPLETION, START
@@ -83,7 +83,7 @@ def of_restart(
     *,
     over: bool = False,
     command: str = "",
-    tallies: Mapping[Unit, RestartCount] | None = None,
+    tallies: Mapping[RestartUnit, RestartCount] | None = None,
     since: Mapping[str, float] | None = None,
 ) -> dict[str, str]:
     """Notes while pods are being replaced.

@@ -30,7 +30,7 @@ from pumice.controller.jobs.phases import (
     phase_of,
     row,
 )
-from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, RestartUnit
 from pumice.controller.jobs.restart_targets import Restart, restart_for
 from pumice.controller.jobs.situation import LIMITS, Limits, Observed, Situation, situation_of
 from pumice.controller.jobs.status import INVALID, START, refused
@@ -172,11 +172,11 @@ def _of_restart(
 
     Where the attempts are used up it is not: the next pass ends the Job, and its event says why.
     """
-    again: list[Unit] = []
-    tallies: dict[Unit, RestartCount] = {}
+    again: list[RestartUnit] = []
+    tallies: dict[RestartUnit, RestartCount] = {}
     if under_way.targeted and not situation.strict:
         names = situation.job_pods.names
-        again = restart_budgets.units(under_way, names)
+        again = restart_budgets.restart_units(under_way, names)
         tallies = restart_budgets.restarted(
             restart_budgets.of(situation.job, names), again, decision.failed
         )

@@ -24,23 +24,23 @@ from pumice.controller.jobs.restart_targets import Restart, Target
 __all__ = [
     "NOTE",
     "RestartCount",
-    "Unit",
+    "RestartUnit",
     "delay",
     "described",
     "of",
     "read",
+    "restart_unit",
+    "restart_units",
     "restarted",
     "rested",
     "spent",
-    "unit",
-    "units",
     "write",
 ]
 
 NOTE = "pumice.dev/retries"
 """Key of the note in `status.controlledResources`."""
 
-Unit = tuple[str, str, str]
+RestartUnit = tuple[str, str, str]
 """What is restarted: `pod`, `task` or `partition`, the task, and the index or number (empty for a task)."""
 
 FIRST_SECONDS = 10.0
@@ -56,7 +56,7 @@ _STREAK = 6
 
 
 class RestartCount(msgspec.Struct, frozen=True, order=True, gc=False):
-    """Restarts of one unit; there may be one for each pod.
+    """Restarts of one restart unit; there may be one for each pod.
 
     Attributes:
         count: All of them.
@@ -70,8 +70,8 @@ class RestartCount(msgspec.Struct, frozen=True, order=True, gc=False):
 _NONE = RestartCount()
 
 
-def unit(target: Target, names: PodNames) -> Unit | None:
-    """The unit that a target restarts, as in `units`; None for a pod that the Job cannot have."""
+def restart_unit(target: Target, names: PodNames) -> RestartUnit | None:
+    """The restart unit that a target restarts, as in `restart_units`; None for a pod that the Job cannot have."""
     kind, task, which = target
     if kind == "pod":
         key = names.key(which)
@@ -79,8 +79,8 @@ def unit(target: Target, names: PodNames) -> Unit | None:
     return target if kind == "task" or is_index(which) else ("task", task, "")
 
 
-def units(restart: Restart, names: PodNames) -> list[Unit]:
-    """The units that a targeted restart restarts, in order; a partition whose name a user changed counts as its task."""
+def restart_units(restart: Restart, names: PodNames) -> list[RestartUnit]:
+    """The restart units that a targeted restart restarts, in order; a partition whose name a user changed counts as its task."""
     pods = names.by_task(restart.pods)
     named = {task for task, number in restart.partitions if not is_index(number)}
     numbered = sorted(each for each in restart.partitions if is_index(each[1]))
@@ -92,8 +92,10 @@ def units(restart: Restart, names: PodNames) -> list[Unit]:
 
 
 def restarted(
-    tallies: Mapping[Unit, RestartCount], again: Iterable[Unit], failed: Mapping[Unit, bool]
-) -> dict[Unit, RestartCount]:
+    tallies: Mapping[RestartUnit, RestartCount],
+    again: Iterable[RestartUnit],
+    failed: Mapping[RestartUnit, bool],
+) -> dict[RestartUnit, RestartCount]:
     """The tallies after a restart.
 
     Args:
@@ -111,7 +113,7 @@ def restarted(
 
 
 def spent(
-    again: Sequence[Unit], tallies: Mapping[Unit, RestartCount], names: PodNames
+    again: Sequence[RestartUnit], tallies: Mapping[RestartUnit, RestartCount], names: PodNames
 ) -> tuple[int, str]:
     """The highest restart count among the restarted units, and that unit."""
     counts = [tallies.get(unit, _NONE).count for unit in again]
@@ -136,7 +138,7 @@ def delay(tally: RestartCount, ran: float | None) -> float:
     return float(min(LONGEST_SECONDS, FIRST_SECONDS * 2 ** (tally.streak - 1)))
 
 
-def described(unit: Unit, names: PodNames) -> str:
+def described(unit: RestartUnit, names: PodNames) -> str:
     """A unit as text for a message."""
     kind, task, number = unit
     if kind == "pod":
@@ -144,7 +146,7 @@ def described(unit: Unit, names: PodNames) -> str:
     return f"partition {number} of task {task}" if kind == "partition" else f"task {task}"
 
 
-def write(tallies: Mapping[Unit, RestartCount]) -> str:
+def write(tallies: Mapping[RestartUnit, RestartCount]) -> str:
     """The text of the note; pods of a task, and its partitions, with equal tallies share an entry.
 
     If tallies differ so much that the text would be too long, the lowest are raised. So restarts stay bounded, and no
@@ -185,14 +187,14 @@ def _entries(
             yield f"{kind}/{task}/{write_indexes(sorted(indexes))}={_numbers(tally)}"
 
 
-def of(job: Job, names: PodNames) -> dict[Unit, RestartCount]:
+def of(job: Job, names: PodNames) -> dict[RestartUnit, RestartCount]:
     """The restart counts of a Job's pods, tasks and partitions."""
     return read((job.status.controlled_resources or {}).get(NOTE, ""), names)
 
 
-def read(text: str, names: PodNames) -> dict[Unit, RestartCount]:
+def read(text: str, names: PodNames) -> dict[RestartUnit, RestartCount]:
     """Read a note; entries that cannot be read, or that name no task of the Job, are left out."""
-    found: dict[Unit, RestartCount] = {}
+    found: dict[RestartUnit, RestartCount] = {}
     entries = {kind: Entries(names) for kind in ("partition", "pod")}
     for entry in text.split():
         what, _, numbers = entry.rpartition("=")

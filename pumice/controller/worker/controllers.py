@@ -141,7 +141,7 @@ class ControllerWorker(ControllerProcess):
         )
         return (*optional, *super().tasks())
 
-    async def term(self) -> None:
+    async def work(self) -> None:
         """Work until cancelled."""
         async with asyncio.TaskGroup() as group:
             for name, work in self._works.items():

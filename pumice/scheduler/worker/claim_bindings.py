@@ -56,7 +56,7 @@ class ClaimBinder:
         """Create a binder; `run` must run, within `watching`.
 
         Args:
-            context: What the term works with.
+            context: What the leadership works with.
             binder: Binds pods whose claims are bound.
             timeout: Seconds that the claims of a gang may take; None where they are not looked at.
             concurrent: Writes under way at once, and gangs; namespaces take turns.

@@ -50,7 +50,7 @@ class ClaimChecks:
     """Looks at the claims of gangs, their pods, nodes and volumes."""
 
     def __init__(self, context: TermContext, timeout: Callable[[], float | None]) -> None:
-        """Look at what a term works with; arguments as for `ClaimBinder`."""
+        """Look at what a leadership works with; arguments as for `ClaimBinder`."""
         self._context = context
         self._timeout = timeout
 

@@ -1,4 +1,4 @@
-"""What the parts of the process share in one leadership term."""
+"""What the parts of the process share in one leadership."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ from pumice.scheduler.worker.metrics import SchedulerMetrics
 __all__ = ["NOT_LEADING_SECONDS", "TermContext"]
 
 NOT_LEADING_SECONDS = 0.5
-"""How long a write waits that finds the Lease expired; its renewal or the end of the term follows."""
+"""How long a write waits that finds the Lease expired; its renewal or the end of the leadership follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermContext:
-    """The objects that one leadership term works with.
+    """The objects that one leadership works with.
 
     Attributes:
         client: Session with the API server.
@@ -34,7 +34,7 @@ class TermContext:
         clock: Tells the time and waits.
         wake: Asks for a cycle.
         leads: Whether this process holds the Lease by its own clock.
-        sent: Requests whose answers the end of the term waits for, so that the next leader sees their results.
+        sent: Requests whose answers the end of the leadership waits for, so that the next leader sees their results.
     """
 
     client: Client

@@ -48,7 +48,7 @@ _PAUSE = 0.25
 class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
     """The scheduler of one process.
 
-    It has no state that a restart could lose: for each term the state is built from the caches while this process
+    It has no state that a restart could lose: for each leadership the state is built from the caches while this process
     is a candidate. Unfinished work of an earlier leader is visible in the cluster or decided again.
 
     Attributes:
@@ -82,7 +82,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         """
         metrics = metrics or SchedulerMetrics()
         self.config = ActiveConfig(config, config_file, metrics, text=config_text, clock=clock)
-        self._term: _Term | None = None
+        self._leadership: _Leadership | None = None
         self.caches = SchedulerCaches(client, clock)
         super().__init__(
             client, settings or WorkerSettings(), metrics, self.caches.required, clock=clock
@@ -106,33 +106,33 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         """What must hold for this process to be ready."""
         return {
             **super().checks,
-            "state": lambda: term.lack if (term := self._term) else None,
-            "cycles": lambda: term.problem if (term := self._term) else None,
+            "state": lambda: now.lack if (now := self._leadership) else None,
+            "cycles": lambda: now.problem if (now := self._leadership) else None,
         }
 
     async def prepare(self, prepared: asyncio.Event) -> None:
         """Fill a state and keep it current, so that a candidate can take over at once; with 140,000 pods this takes seconds."""
-        self._term = _Term(self)
+        self._leadership = _Leadership(self)
         try:
-            await self._term.feed(prepared)
+            await self._leadership.feed(prepared)
         finally:
-            self._term = None
+            self._leadership = None
 
-    async def term(self) -> None:
+    async def work(self) -> None:
         """Schedule until cancelled."""
-        assert self._term is not None
-        self.config.news = self._term.take_up_config
+        assert self._leadership is not None
+        self.config.news = self._leadership.take_up_config
         try:
-            await self._term.run()
+            await self._leadership.run()
         finally:
             self.config.news = lambda: None
 
 
-class _Term:
+class _Leadership:
     """The scheduler while this process is the leader, or a candidate: one state and its writers.
 
     Attributes:
-        lack: Why a term cannot begin, or None when it can.
+        lack: Why the work cannot begin, or None when it can.
     """
 
     def __init__(self, worker: SchedulerWorker) -> None:
@@ -235,7 +235,7 @@ class _Term:
                 group.create_task(self._cycles(), name="cycles")
         finally:
             context.metrics.volcano.queues.state = None
-            context.metrics.end_term()
+            context.metrics.end_leadership()
             await context.sent.answered()
 
     async def _cycles(self) -> None:

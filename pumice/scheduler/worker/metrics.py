@@ -292,7 +292,7 @@ class SchedulerMetrics:
         )
         self.volcano = VolcanoMetrics(self.registry)
 
-    def end_term(self) -> None:
+    def end_leadership(self) -> None:
         """Reset what cycles show of the cluster, because this process schedules no more."""
         for gauge in (self.pending, self.nodes, self.volcano.unscheduled, self.volcano.victims):
             gauge.set(0)

@@ -158,7 +158,7 @@ class PodConditions:
         """Create a writer; its `queue` must run.
 
         Args:
-            context: What the term works with.
+            context: What the leadership works with.
             is_binding: Whether a pod, by `namespace/name` and uid, has been given a place that is not confirmed yet.
         """
         self._client = context.client

@@ -73,11 +73,11 @@ class Part(ElectedWorker[ElectionSettings, Metrics]):
         self.blocks = asyncio.Event()
         self.ends = threading.Event()
         self.blocked = False
-        self.terms: list[str] = []
+        self.leaderships: list[str] = []
         self.wrote: list[bool] = []
 
-    async def term(self) -> None:
-        self.terms.append("begun")
+    async def work(self) -> None:
+        self.leaderships.append("begun")
         try:
             await self.blocks.wait()
             self.blocks.clear()
@@ -87,7 +87,7 @@ class Part(ElectedWorker[ElectionSettings, Metrics]):
             await self.write()
             await asyncio.Event().wait()
         finally:
-            self.terms.append("ended")
+            self.leaderships.append("ended")
 
     async def write(self) -> None:
         name = f"{self.settings.identity}-{len(self.wrote)}"
@@ -178,7 +178,7 @@ async def test_a_blocked_leader_keeps_its_lease_and_writes_afterwards(
         assert part.leads()
         part.ends.set()
         await until(lambda: part.wrote)
-    assert (part.wrote, part.terms) == ([True], ["begun", "ended"])
+    assert (part.wrote, part.leaderships) == ([True], ["begun", "ended"])
     assert place.lease["spec"]["leaseTransitions"] == 0
     assert place.store.get(CONFIG_MAP, "a-0", "default") is not None
     assert place.holder == "", "the Lease is released at the end"
@@ -193,9 +193,9 @@ async def test_a_leader_that_loses_its_lease_while_it_is_blocked_writes_nothing(
         taken["spec"]["holderIdentity"] = "other"
         place.store.update(taken)
         await until(lambda: not part.leads(), "the loss to be noticed")
-        assert part.terms == ["begun"], "nothing can be cancelled yet"
+        assert part.leaderships == ["begun"], "nothing can be cancelled yet"
         part.ends.set()
-        await until(lambda: part.terms == ["begun", "ended"])
+        await until(lambda: part.leaderships == ["begun", "ended"])
         assert part.wrote in ([], [False]), "the write is refused, or cancelled before it begins"
         assert not part.started.is_set()
         assert place.holder == "other"
@@ -214,10 +214,10 @@ async def test_a_leader_whose_server_does_not_answer_stops_leading_while_it_is_b
             down.setattr(Client, "update", refused)
             await until(lambda: not part.leads(), "the deadline to pass")
         part.ends.set()
-        await until(lambda: part.terms[:2] == ["begun", "ended"])
+        await until(lambda: part.leaderships[:2] == ["begun", "ended"])
         assert part.wrote in ([], [False])
         assert place.store.list(CONFIG_MAP, "default") == []
-        await until(lambda: part.terms == ["begun", "ended", "begun"], "another term")
+        await until(lambda: part.leaderships == ["begun", "ended", "begun"], "another term")
 
 
 async def test_a_leader_that_hangs_gives_its_lease_to_another_one(place: Place) -> None:
@@ -227,7 +227,7 @@ async def test_a_leader_that_hangs_gives_its_lease_to_another_one(place: Place) 
         await until(lambda: heir.leads() and place.holder == "b", "the heir to lead")
         assert part.heartbeat.problem() is not None
         part.ends.set()
-        await until(lambda: part.terms == ["begun", "ended"])
+        await until(lambda: part.leaderships == ["begun", "ended"])
         assert part.wrote in ([], [False])
         await until(lambda: part.heartbeat.problem() is None, "its loop to turn")
         assert place.holder == "b"

@@ -64,14 +64,14 @@ def sample(worker: SchedulerWorker, name: str, **labels: str) -> float:
 
 
 @asynccontextmanager
-async def terms(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[loop._Term]]:
-    """The terms that begin within the block."""
-    begun: list[loop._Term] = []
+async def leaderships(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[loop._Leadership]]:
+    """The leaderships that begin within the block."""
+    begun: list[loop._Leadership] = []
 
-    class Noted(loop._Term):
+    class Noted(loop._Leadership):
         def __init__(self, worker: SchedulerWorker) -> None:
             super().__init__(worker)
             begun.append(self)
 
-    monkeypatch.setattr(loop, "_Term", Noted)
+    monkeypatch.setattr(loop, "_Leadership", Noted)
     yield begun

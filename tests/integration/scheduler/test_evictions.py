@@ -12,7 +12,7 @@ from pumice.cluster.leader import LeaderElection
 from pumice.scheduler import CycleResult, run_cycle
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.worker import loop
-from tests.integration.scheduler.hooked import Hooked, sample, terms
+from tests.integration.scheduler.hooked import Hooked, leaderships, sample
 from tests.integration.scheduler.stage import SchedulerStage
 
 
@@ -76,7 +76,7 @@ async def test_a_refused_eviction_is_taken_back_and_not_asked_again_before_its_d
         raise error
 
     hooked.before_evict = refused
-    async with terms(monkeypatch) as begun, stage.scheduler(hooked):
+    async with leaderships(monkeypatch) as begun, stage.scheduler(hooked):
         await stage.until(lambda: stage.phase("victim") == "Running")
         state = begun[0]._context.state
         begun[0]._evictor._backoff = Backoff(base=60.0, cap=60.0)
@@ -105,7 +105,7 @@ async def test_an_eviction_of_a_pod_that_is_gone_is_no_refusal(
         raise NotFound(404, "NotFound", f'pods "{pod}" not found')
 
     hooked.before_evict = deleted
-    async with terms(monkeypatch) as begun, stage.scheduler(hooked) as worker:
+    async with leaderships(monkeypatch) as begun, stage.scheduler(hooked) as worker:
         await stage.until(lambda: stage.phase("victim") == "Running")
         evict_once(monkeypatch, "default/victim-0")
         begun[0]._news.set()
@@ -127,7 +127,7 @@ async def test_an_eviction_is_for_the_pod_that_it_was_decided_for(
         stage.store.create(stage.pod(pod, group="victim"))
 
     hooked.before_evict = replaced
-    async with terms(monkeypatch) as begun, stage.scheduler(hooked):
+    async with leaderships(monkeypatch) as begun, stage.scheduler(hooked):
         await stage.until(lambda: stage.phase("victim") == "Running")
         evict_once(monkeypatch, "default/victim-0")
         await stage.until(lambda: hooked.evictions)
@@ -142,7 +142,7 @@ async def test_nothing_is_evicted_once_the_lease_has_run_out(
     stage.cluster.add_node("node1", cpu="1")
     stage.gang("victim", 1)
     async with (
-        terms(monkeypatch) as begun,
+        leaderships(monkeypatch) as begun,
         stage.scheduler(hooked, leader_elect=True) as worker,
     ):
         await stage.until(lambda: stage.phase("victim") == "Running")
@@ -173,7 +173,7 @@ async def test_a_status_event_does_not_end_an_eviction(
     stage.cluster.add_node("node1", cpu="1")
     stage.gang("victim", 1)
     goes_on = hold_evictions(hooked)
-    async with terms(monkeypatch) as begun, stage.scheduler(hooked) as worker:
+    async with leaderships(monkeypatch) as begun, stage.scheduler(hooked) as worker:
         await stage.until(lambda: stage.phase("victim") == "Running")
         evict_once(monkeypatch, "default/victim-0")
         await stage.until(lambda: hooked.evictions)

@@ -9,7 +9,7 @@ from pumice.api.kinds import HYPER_NODE
 from pumice.cluster.client import Client
 from pumice.cluster.reflector import Reflector
 from pumice.embedded import EmbeddedCluster, NodeTimings
-from tests.integration.scheduler.hooked import terms
+from tests.integration.scheduler.hooked import leaderships
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.quick_loop import wall
 from tests.unit.scheduler.network_trees import hyper_node
@@ -20,7 +20,7 @@ async def test_the_tree_follows_the_cluster(
 ) -> None:
     stage.cluster.add_node("node1", cpu="8")
     stage.store.create(hyper_node("s0", nodes=["node1", "node2"]))
-    async with terms(monkeypatch) as begun, stage.scheduler():
+    async with leaderships(monkeypatch) as begun, stage.scheduler():
         await stage.until(lambda: begun and begun[0].lack is None)
         network = begun[0]._context.state.network
         assert list(network.domains) == ["s0"]

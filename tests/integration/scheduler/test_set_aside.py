@@ -16,7 +16,7 @@ from pumice.scheduler.worker.claim_checks import ClaimBatch, ClaimChecks
 from pumice.scheduler.worker.claim_writes import BindingError
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.gates import GateOpener
-from pumice.scheduler.worker.loop import _Term
+from pumice.scheduler.worker.loop import _Leadership
 from pumice.scheduler.worker.metrics import VolcanoMetrics
 from pumice.scheduler.worker.queue_writes import QueueStatuses
 from pumice.scheduler.worker.statuses import PodConditions, PodGroupStatuses
@@ -56,7 +56,7 @@ REPORTED = [
     (ClaimBinder, "_bind_gangs", "claims", POD_GROUP.kind),
     (VolcanoMetrics, "bound", "", ""),
     (PodGroupStatuses, "_write", "PodGroup status", POD_GROUP.kind),
-    (_Term, "_count_started", "", ""),
+    (_Leadership, "_count_started", "", ""),
 ]
 
 
@@ -108,7 +108,7 @@ async def test_others_run_and_it_runs_later(
     [
         (PodConditions, "_write_status", "pod condition"),
         (PodConditions, "_uid", ""),
-        (_Term, "_record", ""),
+        (_Leadership, "_record", ""),
         (EventRecorder, "_write", ""),
     ],
 )
@@ -164,7 +164,7 @@ async def test_a_victim_that_cannot_be_evicted_is_spared(
     Breakage(monkeypatch, Evictor, name)
     async with stage.scheduler() as worker:
         await worker.started.wait()
-        evictor = worker._term
+        evictor = worker._leadership
         assert evictor is not None
         stage.gang("bad", 1)
         stage.gang("good", 1)
@@ -224,8 +224,8 @@ async def test_a_pod_that_goes_while_its_gate_is_set_aside(
         await stage.until(lambda: breakage.tries >= 2)
         stage.store.delete(POD, "bad-0", stage.namespace)
         await stage.until(lambda: not worker.faults.standing.labels(POD.kind)._value.get())
-        assert worker._term is not None
-        unqueued = worker._term._gates._unqueued
+        assert worker._leadership is not None
+        unqueued = worker._leadership._gates._unqueued
         await stage.until(lambda: not len(unqueued))
 
 

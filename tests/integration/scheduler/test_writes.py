@@ -12,7 +12,7 @@ from pumice.cluster.errors import NotFound, Unavailable
 from pumice.cluster.leader import LeaderElection
 from pumice.embedded import EmbeddedCluster
 from pumice.embedded.storage import StoredWrite
-from tests.integration.scheduler.hooked import Hooked, sample, terms
+from tests.integration.scheduler.hooked import Hooked, leaderships, sample
 from tests.integration.scheduler.stage import SchedulerStage
 
 # -- statuses --------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ async def test_a_late_condition_does_not_reach_the_next_pod_of_the_same_name(
             raise Unavailable(503, "ServiceUnavailable", "try again")
 
     hooked.before_patch = replaced
-    async with terms(monkeypatch) as begun, stage.scheduler(hooked):
+    async with leaderships(monkeypatch) as begun, stage.scheduler(hooked):
         await stage.until(lambda: hooked.before_patch is None)
         queue = begun[0]._conditions.queue
         await stage.until(lambda: not queue._failures)

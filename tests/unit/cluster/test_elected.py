@@ -36,7 +36,7 @@ class Part(ElectedWorker[ElectionSettings, Metrics]):
         election_settings = ElectionSettings(
             lease_name="part", lease_namespace="ns", identity=name, leader_elect=elect
         )
-        self.terms = 0
+        self.leaderships = 0
         self.seen: set[str] = set()
         self.time = ManualClock()
         self.cache = WatchCache(client, POD, Pod, clock=self.time)
@@ -46,8 +46,8 @@ class Part(ElectedWorker[ElectionSettings, Metrics]):
     def leading(self) -> float | None:
         return self.metrics.registry.get_sample_value("leading")
 
-    async def term(self) -> None:
-        self.terms += 1
+    async def work(self) -> None:
+        self.leaderships += 1
         self.seen = {each.metadata.name for each in self.cache.values()}
         await asyncio.Event().wait()
 
@@ -67,11 +67,11 @@ async def test_it_works_once_its_caches_are_current(client: Client) -> None:
     part = Part(client, elect=False)
     working = asyncio.create_task(part.run())
     await asyncio.sleep(0.05)
-    assert (part.ready, part.terms, part.leading) == (False, 0, 0)
+    assert (part.ready, part.leaderships, part.leading) == (False, 0, 0)
 
     watching = asyncio.create_task(part.cache.run())
     await until(part.started.is_set)
-    assert (part.ready, part.terms, part.leading) == (True, 1, 1)
+    assert (part.ready, part.leaderships, part.leading) == (True, 1, 1)
 
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
@@ -90,7 +90,7 @@ async def test_it_waits_ready_while_another_leads_and_hands_over_when_stopped(
     await until(one.started.is_set)
     second = start(two, stop_two)
     await until(lambda: two.ready and two.time.sleeping)
-    assert (two.terms, two.leading) == (0, 0)
+    assert (two.leaderships, two.leading) == (0, 0)
 
     stop_one.set()
     await first
@@ -151,12 +151,12 @@ async def test_a_candidate_prepares_before_it_leads(client: Client) -> None:
     await until(one.started.is_set)
     second = start(two, stop_two)
     await until(lambda: two.time.sleeping and two.begun)
-    assert (one.terms, two.terms) == (1, 0)
+    assert (one.leaderships, two.leaderships) == (1, 0)
     stop_one.set()
     await first
     await two.time.advance(0.5)
     await until(two.started.is_set)
-    assert (two.begun, two.terms) == (1, 1), "what the candidate prepared is used"
+    assert (two.begun, two.leaderships) == (1, 1), "what the candidate prepared is used"
     stop_two.set()
     await second
 
@@ -167,7 +167,7 @@ async def test_a_lost_term_is_followed_by_another_preparation(client: Client, ap
     await until(part.started.is_set)
     await lose_lease(part, api)
     await until(lambda: part.begun == 2)
-    assert (part.started.is_set(), part.terms) == (False, 1)
+    assert (part.started.is_set(), part.leaderships) == (False, 1)
     stop.set()
     await running
 
@@ -207,7 +207,7 @@ async def test_a_term_waits_for_its_preparation(client: Client) -> None:
     running = start(part, stop)
     await until(lambda: part.begun == 1 and part.leads())
     await asyncio.sleep(0.05)
-    assert (part.terms, part.leading) == (0, 0)
+    assert (part.leaderships, part.leading) == (0, 0)
     stop.set()
     await running
 

@@ -88,7 +88,7 @@ async def test_a_call_that_is_cancelled_before_it_begins_does_nothing() -> None:
 
 
 async def test_a_cancellation_is_not_lost_when_the_call_has_just_ended() -> None:
-    """A process that is told to stop at that moment must not begin another term."""
+    """A process that is told to stop at that moment must not lead again."""
     ended = threading.Event()
 
     async def work() -> str:

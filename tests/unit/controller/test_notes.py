@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pumice.controller.jobs import job_pods, podsets, restart_budgets
 from pumice.controller.jobs.podsets import PodKey, PodNames
-from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, RestartUnit
 from pumice.controller.jobs.restart_targets import Restart, parse
 from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
@@ -22,7 +22,7 @@ KEYS: st.SearchStrategy[tuple[str, int]] = st.one_of(
     st.tuples(st.just("worker"), st.integers(0, 299)),
 )
 PODS: st.SearchStrategy[str] = KEYS.map(lambda key: NAMES.name(*key))
-UNITS: st.SearchStrategy[Unit] = st.one_of(
+UNITS: st.SearchStrategy[RestartUnit] = st.one_of(
     KEYS.map(lambda key: ("pod", key[0], str(key[1]))),
     st.sampled_from([("task", "ps", ""), ("partition", "worker", "3")]),
 )
@@ -57,7 +57,7 @@ def test_a_restart_reads_as_it_was_written(pods: set[str]) -> None:
 
 
 @given(st.dictionaries(UNITS, st.builds(RestartCount, st.integers(1, 99), st.integers(0, 6))))
-def test_tallies_read_as_they_were_written(tallies: dict[Unit, RestartCount]) -> None:
+def test_tallies_read_as_they_were_written(tallies: dict[RestartUnit, RestartCount]) -> None:
     assert restart_budgets.read(restart_budgets.write(tallies), NAMES) == tallies
 
 
@@ -70,7 +70,7 @@ def test_a_restart_of_many_partitions_is_written_as_ranges() -> None:
 
 def test_a_partition_that_a_user_gave_a_name_counts_as_its_task() -> None:
     restart = Restart(partitions=frozenset({("worker", "named"), ("ps", "1")}))
-    assert restart_budgets.units(restart, NAMES) == [
+    assert restart_budgets.restart_units(restart, NAMES) == [
         ("task", "worker", ""),
         ("partition", "ps", "1"),
     ]

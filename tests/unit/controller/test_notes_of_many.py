@@ -6,14 +6,14 @@ import pytest
 
 from pumice.controller.jobs import job_pods, podsets, restart_budgets
 from pumice.controller.jobs.podsets import PodNames
-from pumice.controller.jobs.restart_budgets import RestartCount, Unit
+from pumice.controller.jobs.restart_budgets import RestartCount, RestartUnit
 from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
 
 HUGE = PodNames(read(job(tasks=[task("worker", 100_000)])))
 
 
-def _tallies(most: int, kind: str = "pod", pods: int = 100_000) -> dict[Unit, RestartCount]:
+def _tallies(most: int, kind: str = "pod", pods: int = 100_000) -> dict[RestartUnit, RestartCount]:
     chosen = random.Random(most)
     return {
         (kind, "worker", str(at)): RestartCount(chosen.randint(1, most), chosen.randint(0, 6))
