@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-__all__ = ["collecting_rarely", "importing", "importing_http", "settled"]
+__all__ = ["collecting_rarely", "importing", "importing_http", "not_collecting", "settled"]
 
 _FOR_PEOPLE = "rich"
 """structlog formats tracebacks with this library if it is installed, which costs 3 MiB and a tenth of the start. Servers log them as plain text."""
@@ -79,6 +79,18 @@ def collecting_rarely() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+@contextmanager
+def not_collecting() -> Iterator[None]:
+    """Turn garbage collection off: manifests have no cycles, and collecting takes a fifth of the time of `lint`."""
+    wanted = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if wanted:
+            gc.enable()
 
 
 @contextmanager

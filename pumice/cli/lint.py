@@ -4,11 +4,9 @@ Kinds of other projects may exist, because their CRDs may be installed. So a kin
 Volcano's, nearly one, or one of Kubernetes' own groups, whose kinds are fixed.
 """
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +25,7 @@ from pumice.api.kinds import (
     Kind,
     of_object,
 )
-from pumice.cli import exits
+from pumice.cli import exits, lean
 from pumice.cli.files.kustomizations import build_first, rendered
 from pumice.cli.files.manifests import (
     Manifest,
@@ -130,7 +128,7 @@ def lint(
     if "-" in files and state and "-" in state:
         raise exits.UserError("stdin (-) can be read only once")
     report = _say_nothing if quiet else note
-    with _uncollected():
+    with lean.not_collecting():
         reading = _read_files(files, render=render, skip_others=skip_others, report=report)
         positions = Positions(reading.texts)
         judged = _judged(reading.manifests, report)
@@ -228,18 +226,6 @@ def _same_place(one: Manifest, other: Manifest) -> bool:
     if (a.document, a.item) != (b.document, b.item):
         return False
     return a.file == b.file or os.path.realpath(a.file) == os.path.realpath(b.file)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Turn garbage collection off: manifests have no cycles, and collecting takes a fifth of the time."""
-    wanted = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if wanted:
-            gc.enable()
 
 
 def _judged(manifests: list[Manifest], report: Callable[[str], None]) -> list[Manifest]:

@@ -160,7 +160,7 @@ class StoreView(AdmissionView):
         return True
 
 
-_SCHEDULER_NAMES = (keys.DEFAULT_SCHEDULER, "default-scheduler")
+_SCHEDULERS = (keys.DEFAULT_SCHEDULER, "default-scheduler")
 """There is no kube-scheduler, so pods that name none, as those of `kubectl run`, are placed, too."""
 _VALID_SECONDS = 10 * 365 * 86_400.0
 """Validity of the certificate in seconds: longer than any process runs."""
@@ -242,8 +242,9 @@ async def dev_cluster(
     """
     plugins, security = registry(), _security()
     view = StoreView()
-    rules = RuleSettings(scheduler_names=_SCHEDULER_NAMES)
-    admission = CountedAdmission(Admission(rules, view, plugins))
+    admission = CountedAdmission(
+        Admission(RuleSettings(scheduler_names=_SCHEDULERS), view, plugins)
+    )
     cluster = EmbeddedCluster(
         all_crds(),
         admission=admission,
@@ -265,10 +266,10 @@ async def dev_cluster(
         await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
         load(cluster, state)
         controller = ControllerWorker(
-            client, plugins, ControllerSettings(scheduler_names=_SCHEDULER_NAMES)
+            client, plugins, ControllerSettings(scheduler_names=_SCHEDULERS)
         )
         scheduler = SchedulerWorker(
-            client, config or load_config(None), WorkerSettings(scheduler_names=_SCHEDULER_NAMES)
+            client, config or load_config(None), WorkerSettings(scheduler_names=_SCHEDULERS)
         )
         registries = {
             "webhook": admission.metrics.registry,

@@ -3,13 +3,12 @@
 import asyncio
 import contextlib
 import copy
-from collections.abc import Mapping
 
 from pumice.api.kinds import LEASE
-from pumice.cluster.client import Client
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
+from tests.integration.scheduler.hooked import Hooked
 from tests.integration.scheduler.stage import PERIOD, SchedulerStage
 
 
@@ -18,26 +17,15 @@ async def test_a_standby_goes_on_where_the_leader_stopped(stage: SchedulerStage)
     stage.cluster.add_node("node1", cpu="64")
     stops: list[asyncio.Event] = []
     runs: list[asyncio.Task[None]] = []
-    asked: list[str] = []
-
-    class Asking(Client):
-        """The client of one worker; a leader that ends does not count the last requests that it has sent."""
-
-        async def bind(
-            self,
-            namespace: str,
-            pod: str,
-            node: str,
-            uid: str | None = None,
-            annotations: Mapping[str, str] | None = None,
-        ) -> None:
-            asked.append(pod)
-            await super().bind(namespace, pod, node, uid, annotations)
+    asked: list[tuple[str, str]] = []
 
     async with contextlib.AsyncExitStack() as stack:
 
         async def start(name: str) -> SchedulerWorker:
-            client = Asking(stage.client.connection)
+            client = Hooked(stage)
+            client.binds = (
+                asked  # a leader that ends does not count the last requests that it has sent
+            )
             stack.push_async_callback(client.close)
             settings = WorkerSettings(period=PERIOD, leader_elect=True, identity=name)
             worker = SchedulerWorker(client, load_config(None), settings)
@@ -64,7 +52,7 @@ async def test_a_standby_goes_on_where_the_leader_stopped(stage: SchedulerStage)
         stops[-1].set()
         await runs[-1]
     pods = [f"train{number}-{index}" for number in range(1, 4) for index in range(8)]
-    assert sorted(asked) == pods, "each pod is bound once"
+    assert sorted(pod for pod, _ in asked) == pods, "each pod is bound once"
 
 
 async def test_a_scheduler_without_its_lease_shows_nothing_of_the_cluster(

@@ -6,6 +6,7 @@ from typing import Any
 from pumice.api.kinds import POD, QUEUE, Kind
 from pumice.cluster.client import Client, Object
 from pumice.cluster.errors import Conflict, Forbidden, Unavailable
+from tests.integration.scheduler.hooked import Hooked
 from tests.integration.scheduler.stage import SchedulerStage
 from tests.kit.builders import queue
 
@@ -136,26 +137,12 @@ async def test_a_lost_answer_is_looked_up(stage: SchedulerStage) -> None:
     await client.close()
 
 
-class Overtaken(Client):
-    """A client that another scheduler is always faster than."""
-
-    async def bind(
-        self,
-        namespace: str,
-        pod: str,
-        node: str,
-        uid: str | None = None,
-        annotations: Mapping[str, str] | None = None,
-    ) -> None:
-        await super().bind(namespace, pod, "node2", uid)
-        await super().bind(namespace, pod, node, uid, annotations)
-
-
 async def test_a_pod_that_another_scheduler_bound_is_theirs(stage: SchedulerStage) -> None:
     stage.cluster.add_node("node1", cpu="4")
     stage.cluster.add_node("node2", cpu="4", taints=[{"key": "x", "effect": "NoSchedule"}])
     stage.gang("train", 1)
-    client = Overtaken(stage.client.connection)
+    client = Hooked(stage)
+    client.before_bind = lambda pod, _: stage.client.bind("default", pod, "node2")
     async with stage.scheduler(client):
         await stage.until(lambda: stage.phase("train") == "Running")
         await stage.calm()
