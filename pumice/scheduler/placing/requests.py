@@ -150,7 +150,7 @@ class MembersOf:
                 self._known[each].note([task])
 
     def forget(self) -> None:
-        """Read all anew, because decisions were undone."""
+        """Read all again, because decisions were undone."""
         self._known.clear()
 
 
