@@ -187,10 +187,15 @@ class Task(ApiStruct, frozen=True):
         """Pods that must be schedulable together: stated, or by partitions, or all of them."""
         if self.min_available is not None:
             return self.min_available
+        return self.in_partitions or self.size
+
+    @property
+    def in_partitions(self) -> int:
+        """Pods of the partitions that must be schedulable together."""
         partitions = self.partition_policy
-        if partitions is not None and partitions.min_partitions > 0:
-            return partitions.min_partitions * partitions.partition_size
-        return self.size
+        return (
+            partitions.min_partitions * partitions.partition_size if partitions is not None else 0
+        )
 
     def pod_spec(self) -> dict[str, Any]:
         """`spec` of the pod template, empty when there is none."""

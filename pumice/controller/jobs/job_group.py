@@ -69,7 +69,7 @@ def wanted(
         if key not in (LAST_APPLIED, COPIED)
     }
     noted = note_of_copies(labels, copied)
-    spec = _sizes(job, priorities, waiting, lost or {})
+    spec = _sizes(job, priorities, waiting, lost or {}, partial or {})
     if job.spec.priority_class_name:
         spec["priorityClassName"] = _priority_class(job, {} if strict else priorities)
     if topology := _topology(job.spec.network_topology):
@@ -99,7 +99,11 @@ def wanted(
 
 
 def _sizes(
-    job: Job, priorities: Mapping[str, int], waiting: Sequence[str], lost: Mapping[str, int]
+    job: Job,
+    priorities: Mapping[str, int],
+    waiting: Sequence[str],
+    lost: Mapping[str, int],
+    partial: Mapping[str, Sequence[str]],
 ) -> Raw:
     """The fields of the spec that say how much the gang needs, and in which queue."""
     tasks = [task for task in job.tasks if task.name not in waiting]
@@ -108,7 +112,10 @@ def _sizes(
         minimum = min(minimum, sum(task.minimum for task in tasks))
     if lost:
         minimum = max(min(minimum, 1), minimum - sum(lost.values()))
-        tasks = [_without(task, lost.get(task.name, 0)) for task in tasks]
+        tasks = [
+            _without(task, lost.get(task.name, 0), len(partial.get(task.name, ())))
+            for task in tasks
+        ]
     return {
         "minMember": minimum,
         "minTaskMember": {task.name: task.minimum for task in tasks},
@@ -117,10 +124,17 @@ def _sizes(
     }
 
 
-def _without(task: Task, succeeded: int) -> Task:
-    """A task without pods that succeeded and exist no longer."""
+def _without(task: Task, succeeded: int, partial: int) -> Task:
+    """A task without pods that succeeded and exist no longer, which were of some of its partitions."""
+    policy = task.partition_policy
+    if policy is not None:
+        fewer = max(0, policy.min_partitions - partial)
+        policy = msgspec.structs.replace(policy, min_partitions=fewer)
     return msgspec.structs.replace(
-        task, replicas=task.size - succeeded, min_available=max(0, task.minimum - succeeded)
+        task,
+        replicas=task.size - succeeded,
+        min_available=max(0, task.minimum - succeeded),
+        partition_policy=policy,
     )
 
 
@@ -206,10 +220,21 @@ def by_priority(tasks: Sequence[Task], priorities: Mapping[str, int]) -> list[Ta
 
 
 def needed_pods(tasks: Sequence[Task], minimum: int) -> list[tuple[Task, int]]:
-    """How many pods of each task are among the `minimum` needed ones."""
-    if minimum < sum(task.minimum for task in tasks):
-        return by_walk(tasks, minimum)
-    return by_minimum(tasks, minimum)
+    """How many pods of each task are among the `minimum` needed ones.
+
+    Those of partitions that must start together are, whatever the minimum of the task: of other tasks there are fewer then.
+    """
+    counts_tasks = minimum >= sum(task.minimum for task in tasks)
+    taken = by_minimum(tasks, minimum) if counts_tasks else by_walk(tasks, minimum)
+    parts = [min(task.in_partitions, task.size) for task in tasks]
+    counts = [max(count, part) for (_, count), part in zip(taken, parts, strict=True)]
+    more = sum(counts) - sum(count for _, count in taken)
+    for place in reversed(range(len(tasks) if more else 0)):
+        least = max(parts[place], tasks[place].minimum if counts_tasks else 0)
+        fewer = min(more, max(counts[place] - least, 0))
+        counts[place] -= fewer
+        more -= fewer
+    return list(zip(tasks, counts, strict=True))
 
 
 def by_walk(tasks: Sequence[Task], minimum: int) -> list[tuple[Task, int]]:

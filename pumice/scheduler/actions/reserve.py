@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SchedulingStatus
-from pumice.scheduler.placing.domain_queue import must_be_near
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.placing.domain_queue import knows_its_nodes
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.state.reserved_nodes import MAX_NODES, WAITING, Reservation
@@ -43,8 +44,11 @@ def run(session: Session, arguments: Arguments) -> None:
 
 
 def _brought_up_to_date(session: Session, job: JobInfo, before: Reservation) -> Reservation:
-    """The reservation without nodes that are gone, and with whether the pods of the gang have been there."""
+    """The reservation without nodes that are gone or out of its domain, and with whether the pods of the gang have been there."""
     nodes = tuple(name for name in before.nodes if session.view.row_of(name) >= 0)
+    inside = _domain(session, job, nodes)
+    if inside is not None:
+        nodes = tuple(name for name in nodes if inside[session.view.row_of(name)])
     is_complete = before.is_complete or job.valid >= job.min_member
     if nodes == before.nodes and is_complete == before.is_complete:
         return before
@@ -71,13 +75,27 @@ def _why_ended(session: Session, job: JobInfo, reservation: Reservation, ends: f
 
 
 def _reserve_next(session: Session, job: JobInfo, reservation: Reservation) -> None:
-    if len(reservation.nodes) >= MAX_NODES:
+    inside = _domain(session, job, reservation.nodes)
+    if len(reservation.nodes) >= MAX_NODES or inside is None:
         return
+    if not (job.tasks or inside.all()):
+        return  # which nodes of the domain it may use, its pods will say
+
+    def usable(task: TaskInfo) -> Bools:
+        return session.empty_nodes.usable(task) & inside
+
     for each in session.extensions.reserved_nodes:
-        node = each.call(job, session.empty_nodes.usable)
+        node = each.call(job, usable)
         if node is not None and node not in {*reservation.nodes, *_emptied(session, job)}:
             session.reserve(reservation.with_node(node))
             return
+
+
+def _domain(session: Session, job: JobInfo, nodes: Collection[str]) -> Bools | None:
+    """Nodes of the domain in which those of a reservation are; if there is none any more, of another one."""
+    empty = session.empty_nodes
+    inside = empty.domain(job, [session.view.row_of(name) for name in nodes])
+    return empty.domain(job) if inside is None else inside
 
 
 def _emptied(session: Session, job: JobInfo) -> frozenset[str]:
@@ -91,7 +109,7 @@ def _emptied(session: Session, job: JobInfo) -> frozenset[str]:
 def why_no_target(session: Session, job: JobInfo) -> str:
     """Why nodes may not be reserved for a gang: a key of `reservation.ENDED`; empty if it lacks nothing but room on nodes."""
     barred = _why_barred(session, job)
-    if barred or must_be_near(session, job):  # nodes are reserved one by one, in any domain
+    if barred or not knows_its_nodes(session, job):
         return barred or "Released"
     is_pending = session.is_pending(job)
     if not (is_pending and not job.tasks):  # its pods are created after it has entered its queue

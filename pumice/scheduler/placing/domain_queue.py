@@ -23,7 +23,7 @@ from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["DomainQueue", "must_be_near", "seeks_domain", "to_try"]
+__all__ = ["DomainQueue", "knows_its_nodes", "must_be_near", "seeks_domain", "to_try"]
 
 
 def to_try(
@@ -34,6 +34,13 @@ def to_try(
         return DomainQueue(session, job, tasks)
     divided = PodQueue if job.sub_groups is None else Units
     return divided(session, job, tasks)
+
+
+def knows_its_nodes(session: Session, job: JobInfo) -> bool:
+    """Whether nodes may be chosen for a gang one by one: not if its sub-groups must each be in one domain, or if it must and no plugin seeks one."""
+    if any(limit.is_hard for limit in _limits(session, job, whole=False)):
+        return False
+    return _gets_domain(session, job) or not must_be_near(session, job)
 
 
 def must_be_near(session: Session, job: JobInfo) -> bool:
@@ -55,14 +62,16 @@ def seeks_domain(session: Session, job: JobInfo) -> bool:
     )
 
 
-def _limits(session: Session, job: JobInfo) -> Sequence[Limit]:
+def _limits(session: Session, job: JobInfo, *, whole: bool = True) -> Sequence[Limit]:
     """The limits of a gang and of its policies, as far as they say something."""
     if job.group is None or session.extensions.ignores_network:
         return ()
     spec = job.group.spec
     if spec.network_topology is None and spec.sub_group_policy is None:
         return ()
-    said = [spec.network_topology, *(each.network_topology for each in spec.sub_group_policy or ())]
+    said = [each.network_topology for each in spec.sub_group_policy or ()]
+    if whole:
+        said.append(spec.network_topology)
     return [limit_of(each, session.levels.tree) for each in said if each is not None]
 
 

@@ -17,13 +17,13 @@ import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.explain.nearest import amount, nodes_of
-from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.model.axis import PODS, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.points import DomainFit, PodClass, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
-from pumice.scheduler.topology.limits import limit_of
+from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
@@ -64,46 +64,60 @@ class NetworkTopologyAware:
             register.domain_score(self.by_domain, is_even=True)
 
     def vote(self, job: JobInfo) -> Vote | Reason:
-        """Keep out a gang that no domain could hold in which it may be, not even an empty one."""
-        topology = job.group.spec.network_topology if job.group is not None else None
-        if topology is None or not self._session.reads_network():
+        """Keep out a gang if it, or a sub-group that it requires, must be in one domain, and none could hold it, not even an empty one."""
+        spec = job.group.spec if job.group is not None else None
+        if spec is None or not self._session.reads_network():
             return Vote.ABSTAIN
+        if spec.network_topology is None and spec.sub_group_policy is None:
+            return Vote.ABSTAIN
+        tree = self._session.levels.tree
+        whole = limit_of(spec.network_topology, tree)
+        refusal = self._why_not(whole, job.required, "")
+        pods = int(job.minimum[PODS])
+        for policy in spec.sub_group_policy or ():
+            if refusal is not None or not policy.min_sub_groups:
+                continue
+            limit = limit_of_part(policy.network_topology, whole, tree)
+            size = policy.sub_group_size or 1
+            is_known = len(job.min_task) == 1 and pods > 0  # pods of one task are equal
+            asked = [(column, each * size // pods) for column, each in job.required if is_known]
+            refusal = self._why_not(limit, asked, f"each sub-group of {policy.name} ")
+        return refusal or Vote.ABSTAIN
+
+    def _why_not(
+        self, limit: Limit, asked: Sequence[tuple[int, int]], prefix: str
+    ) -> Reason | None:
+        """Why no domain could hold amounts of some columns, which must be in one."""
         levels = self._session.levels
-        limit = limit_of(topology, levels.tree)
         if limit.problem is not None:
             return limit.problem
-        root = levels.tree.root
-        if not limit.is_hard or limit.tier is None or limit.tier >= root.tier or not job.required:
-            return Vote.ABSTAIN
+        if not limit.is_hard or limit.tier is None or not asked:
+            return None
+        if limit.tier >= levels.tree.root.tier:
+            return None
         nearest: tuple[float, Domain, int] | None = None
-        for domains in levels.below(root, limit.tier):
+        for domains in levels.below(levels.tree.root, limit.tier):
             has = self._session.rows.allocatable
-            sums = np.array([domains.sums(has[:, column]) for column, _ in job.required])
-            parts = sums / np.array([least for _, least in job.required])[:, None]
+            sums = np.array([domains.sums(has[:, column]) for column, _ in asked])
+            parts = sums / np.array([max(least, 1) for _, least in asked])[:, None]
             covered = parts.min(axis=0)
             place = int(covered.argmax()) if len(covered) else -1
             if place >= 0 and (nearest is None or covered[place] > nearest[0]):
                 scarcest = int(parts[:, place].argmin())
                 nearest = float(covered[place]), domains.domains[place], scarcest
         if nearest is not None and nearest[0] >= 1:
-            return Vote.ABSTAIN
-        return self._too_large(job, limit.tier, nearest)
-
-    def _too_large(
-        self, job: JobInfo, tier: int, nearest: tuple[float, Domain, int] | None
-    ) -> Reason:
-        """That a gang waits outside of its queue until a domain grows."""
-        column, wanted = job.required[nearest[2] if nearest is not None else 0]
+            return None
+        column, wanted = asked[nearest[2] if nearest is not None else 0]
         name = self._session.resource(column)
-        text = f"needs {amount(column, wanted)} {name} in one HyperNode of tier {tier} or lower"
-        details: dict[str, Any] = {"highestTier": tier}
+        text = f"{prefix}needs {amount(column, wanted)} {name} in one HyperNode of tier {limit.tier} or lower"
+        details: dict[str, Any] = {"highestTier": limit.tier}
         if nearest is None:
             text += "; none of them has a ready node"
         else:
             domain = nearest[1]
-            rows = self._session.levels.rows(domain)
-            has = int(self._session.rows.allocatable[rows, column].sum())
-            text += f"; the largest ({domain.name}, {nodes_of(len(rows))}) has {amount(column, has)} even when empty"
+            rows = levels.rows(domain)
+            size = int(self._session.rows.allocatable[rows, column].sum())
+            text += f"; the largest ({domain.name}, {nodes_of(len(rows))}) has {amount(column, size)} even when empty"
             details |= {"hyperNode": domain.name, "tier": domain.tier}
         return Reason("NotEnoughResources", text, details, ("networkTopology",))
 

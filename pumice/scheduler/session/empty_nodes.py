@@ -4,7 +4,7 @@ Such a gang waits until the cluster grows, so the gate of queues keeps no room f
 a gang about which nothing is said may still fit nowhere.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,14 +15,18 @@ from pumice.scheduler.model.free_room import least, places
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.state.reserved_nodes import WAITING, lack
+from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
+from pumice.scheduler.state.reserved_nodes import WAITING, lack, waiting_shapes, wanted
 from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.topology.levels import SideBySide
+from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of, limit_of_part
 
 __all__ = ["EmptyNodes", "ReadyNodes"]
 
 _FEW = 8
 """Shapes of a gang up to which filters are asked for each; for more, all ready nodes count."""
+
+_NO_RESOURCES = (PODS, SCORED_CPU, SCORED_MEMORY)
 
 _MASKS = 64
 """Maximum number of masks whose nodes are kept; one for each set of rules about nodes is enough."""
@@ -62,7 +66,11 @@ class EmptyNodes:
     """What the ready nodes of a session hold without the pods on them."""
 
     def __init__(
-        self, state: ClusterState, rows: Rows, suiting: Callable[[TaskInfo, str], Bools]
+        self,
+        state: ClusterState,
+        rows: Rows,
+        suiting: Callable[[TaskInfo, str], Bools],
+        reads_network: Callable[[], bool],
     ) -> None:
         """Begin a session.
 
@@ -70,6 +78,7 @@ class EmptyNodes:
             state: The cluster, settled.
             rows: All nodes.
             suiting: Nodes that the filters leave to a pod of a queue.
+            reads_network: Whether limits on domains count.
         """
         facts = state.facts
         self._state = state
@@ -82,9 +91,13 @@ class EmptyNodes:
         # Otherwise filters exclude nodes only for some time, because they are cordoned or reserved.
         is_open = not (self._ready & facts.unschedulable).any()
         self._exclude_for_good = state.reservation is None and is_open
+        self._rows = rows
+        self._reads_network = reads_network
+        self._levels = state.levels
         self._said: dict[Hashable, str | None] = {}
         self._limits: tuple[Ints, Ints] | None = None
         self._masks: dict[int, tuple[Bools, ReadyNodes]] = {}
+        self._most: dict[Hashable, int] = {}
 
     def why_too_large(self, job: JobInfo, *, has_reserved: bool = False) -> str | None:
         """Why the nodes could not hold what a gang lacks, if they were empty; None if they may, or if no node is ready.
@@ -127,7 +140,114 @@ class EmptyNodes:
         """Whether the nodes could hold a gang, by what `lack` says of them."""
         if not self._axis.has_all(job.min_resources.keys()):
             return False
-        return not lack(job, self._allocatable, self.candidates(job), self.usable)
+        inside = self.domain(job)
+        if inside is None:
+            return False
+        return not lack(job, self._allocatable, self.candidates(job) & inside, self.usable)
+
+    # -- domains of the network --------------------------------------------------------------
+
+    def domain(self, job: JobInfo, held: Collection[int] = ()) -> Bools | None:
+        """Nodes of the domain that a gang waits for which must be in one: all nodes for other gangs, None if no domain could hold it.
+
+        It is of the lowest tier in which one could, if it were empty; of these the one that lacks least now, then the first by name.
+
+        Args:
+            job: The gang.
+            held: Rows that must be in the domain.
+        """
+        limit = self._limit(job)
+        if not limit.is_hard:
+            return np.ones(len(self._allocatable), dtype=np.bool_)
+        nodes = self.candidates(job)
+        firsts, counts = waiting_shapes(job)
+        asked = wanted(job, counts)
+        columns = [each for each in np.flatnonzero(asked).tolist() if each not in _NO_RESOURCES]
+        wants = [
+            (self._places([shape], nodes & self.usable(firsts[shape])), count)
+            for shape, count in counts.items()
+        ]
+        wants += [(self._allocatable[:, each] * nodes, int(asked[each])) for each in columns]
+        if rows := [*held, *self._held(job)]:
+            by_row: Ints = np.bincount(rows, minlength=len(nodes))
+            wants.append((by_row, len(rows)))
+        for domains, could in self._holding(limit, wants):
+            if could.any():
+                lacks = np.where(could, 0.0, np.inf)
+                for each in columns:
+                    free = domains.sums(np.maximum(self._rows.future_idle(each), 0))
+                    lacks += np.maximum(asked[each] - free, 0) / asked[each]
+                return self._levels.tree.mask(domains.domains[int(lacks.argmin())])
+        return None
+
+    def fits_no_domain(self, job: JobInfo) -> bool:
+        """Whether a gang with pods, or a sub-group that it requires, must be in one domain, and none could hold what it lacks if all were empty."""
+        whole, groups = self._limit(job), job.sub_groups
+        if not (job.tasks and self._has_ready) or (groups is None and not whole.is_hard):
+            return False
+        waiting = [task for task in job.tasks.values() if task.status in WAITING]
+        if self._is_beyond(job, waiting, job.lacking, whole):
+            return True
+        parts: dict[int, list[TaskInfo]] = {}
+        for task in waiting if groups is not None else ():
+            group = groups.of(task) if groups is not None else None
+            if group is not None and group.of.ready < group.of.minimum and not group.of.partial:
+                parts.setdefault(group.of.place, []).append(task)
+        for place, tasks in parts.items():
+            of = groups.policies[place] if groups is not None else None
+            if of is not None:
+                limit = limit_of_part(of.policy.network_topology, whole, self._levels.tree)
+                if self._is_beyond(job, tasks, of.size, limit):
+                    return True
+        return False
+
+    def _limit(self, job: JobInfo) -> Limit:
+        if job.group is None or not self._reads_network():
+            return NO_LIMIT
+        return limit_of(job.group.spec.network_topology, self._levels.tree)
+
+    def _held(self, job: JobInfo) -> list[int]:
+        """Rows of the nodes on which pods hold places."""
+        row_of = self._state.nodes.row_of
+        rows = [row_of(task.node) for task in job.tasks.values() if task.status in ALLOCATED_LIKE]
+        return [row for row in rows if row >= 0]
+
+    def _is_beyond(
+        self, job: JobInfo, tasks: Sequence[TaskInfo], needed: int, limit: Limit
+    ) -> bool:
+        """Whether so many of some pods must be in one domain, and none could hold them."""
+        if not limit.is_hard or not tasks or needed <= 0:
+            return False
+        shapes = {task.shape: task for task in reversed(tasks)}
+        key = (limit.tier, job.queue, frozenset(shape.number for shape in shapes))
+        most = self._most.get(key)
+        if most is None:
+            nodes = self._ready
+            if len(shapes) <= _FEW:
+                suiting = [self._suiting(task, job.queue) for task in shapes.values()]
+                nodes = nodes & np.logical_or.reduce(suiting)
+            places = self._places(list(shapes), nodes)
+            sums = [int(some.sums(places).max(initial=0)) for some in self._domains(limit)]
+            most = self._most[key] = max(sums, default=0)
+        return most < needed
+
+    def _places(self, shapes: Sequence[PodShape], nodes: Bools) -> Ints:
+        """How many pods, each of one of these shapes at least, nodes hold when empty, by row."""
+        found: Ints = places([least(shapes)], self._allocatable)[0] * nodes
+        return found
+
+    def _domains(self, limit: Limit) -> Sequence[SideBySide]:
+        return () if limit.tier is None else self._levels.below(self._levels.tree.root, limit.tier)
+
+    def _holding(
+        self, limit: Limit, wants: Sequence[tuple[Ints, int]]
+    ) -> Iterator[tuple[SideBySide, Bools]]:
+        """Domains within a limit, and which of them have so much of each value by row."""
+        for domains in self._domains(limit):
+            could = np.ones(len(domains), dtype=np.bool_)
+            for values, count in wants:
+                could &= domains.sums(values) >= count
+            yield domains, could
 
     def _of_pods(
         self, job: JobInfo, lacking: int, waiting: list[TaskInfo], counts: Mapping[PodShape, int]

@@ -120,7 +120,7 @@ class Session:
             (done.binds, done.promises, done.evicted, self._kept),
             lambda shape, queue: self._rankings.fixed(shape, queue, "").allowed,
         )
-        self.empty_nodes = EmptyNodes(state, self.view.rows, self.suiting)
+        self.empty_nodes = EmptyNodes(state, self.view.rows, self.suiting, self.view.reads_network)
         self.places = RowPlaces(self.view.rows, self.touched)
         self.levels = self.view.levels
         self._to_try: frozenset[str] | None = None
@@ -284,10 +284,12 @@ class Session:
     def why_too_large(self, job: JobInfo) -> str:
         """Why the nodes could not hold a gang even if they were empty; the gate keeps no room for such a gang.
 
-        Empty if they may, or if the answers of filters explain it.
+        Empty if they may, or if the answers of filters or the search for a domain explain it.
         """
         has_reserved = self.may_use_reserved(job.key)
         why = self.empty_nodes.why_too_large(job, has_reserved=has_reserved)
+        if why is None and self.empty_nodes.fits_no_domain(job):
+            why = ""
         if job.is_too_large == (why is None):
             job.is_too_large = why is not None
             self.state.shares.outdate(job)

@@ -6,7 +6,7 @@ The state keeps it between sessions, and a condition of the gang's PodGroup keep
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -31,6 +31,8 @@ __all__ = [
     "reserved_condition",
     "restored",
     "timed_out",
+    "waiting_shapes",
+    "wanted",
 ]
 
 WAITING = frozenset({SchedulingStatus.PENDING, SchedulingStatus.PIPELINED})
@@ -192,17 +194,8 @@ def lack(
         nodes: Which of them count.
         usable: Nodes that a pod may use, and that could hold it if nothing else were there.
     """
-    firsts: dict[PodShape, TaskInfo] = {}
-    counts: Counter[PodShape] = Counter()
-    for task in job.tasks.values():
-        if task.status in WAITING:
-            firsts.setdefault(task.shape, task)
-            counts[task.shape] += 1
-    has = room[nodes].sum(axis=0)
-    wanted = job.minimum
-    if counts:
-        wanted = np.sum([shape.vector * count for shape, count in counts.items()], axis=0)
-    short = has < wanted
+    firsts, counts = waiting_shapes(job)
+    short = room[nodes].sum(axis=0) < wanted(job, counts)
     short[[SCORED_CPU, SCORED_MEMORY]] = False
     tasks = tuple(
         task
@@ -210,6 +203,25 @@ def lack(
         if _places(shape, room[nodes & usable(task)]) < counts[shape]
     )
     return MissingRoom(tasks, bool(short.any()))
+
+
+def waiting_shapes(job: JobInfo) -> tuple[dict[PodShape, TaskInfo], Counter[PodShape]]:
+    """The first pod that does not run yet of each shape, and how many there are."""
+    firsts: dict[PodShape, TaskInfo] = {}
+    counts: Counter[PodShape] = Counter()
+    for task in job.tasks.values():
+        if task.status in WAITING:
+            firsts.setdefault(task.shape, task)
+            counts[task.shape] += 1
+    return firsts, counts
+
+
+def wanted(job: JobInfo, counts: Mapping[PodShape, int]) -> Ints:
+    """What the pods of a gang ask for that do not run yet, or its `minResources` if there are none."""
+    if not counts:
+        return job.minimum
+    found: Ints = np.sum([shape.vector * count for shape, count in counts.items()], axis=0)
+    return found
 
 
 def _places(shape: PodShape, room: Ints) -> int:

@@ -93,6 +93,27 @@ def test_never_more_pods_than_there_are() -> None:
     assert sum(count for _, count in needed_pods(tasks, 99)) == 4
 
 
+@pytest.mark.parametrize(
+    ("minimum", "own", "expect"),
+    [
+        (1, 1, {"master": 0, "worker": 4}),
+        (3, 1, {"master": 1, "worker": 4}),
+        (5, 2, {"master": 1, "worker": 4}),
+        (6, 2, {"master": 2, "worker": 4}),
+        (8, 4, {"master": 2, "worker": 6}),
+    ],
+)
+def test_partitions_that_must_start_together_count(
+    minimum: int, own: int, expect: dict[str, int]
+) -> None:
+    """The Job has a lower minimum, and two partitions of two must start; of the other task there are fewer then."""
+    policy = {"totalPartitions": 3, "partitionSize": 2, "minPartitions": 2}
+    tasks = [task("master", 2, minAvailable=1)]
+    tasks.append(task("worker", 6, minAvailable=own, partitionPolicy=policy))
+    found = needed_pods(msgspec.convert(tasks, list[Task]), minimum)
+    assert {each.name: count for each, count in found} == expect
+
+
 def test_a_bad_quantity_names_its_task() -> None:
     subject = msgspec.convert(job(tasks=[task("ok"), task("bad", cpu="much")]), Job)
     with pytest.raises(UnusableError, match=r'spec\.tasks\[1\]\.template\.spec.*"much"'):

@@ -73,6 +73,9 @@ def gang_manifests(gang: Raw) -> list[Raw]:
     minimum = gang.get("min", total)
     spec: Raw = {"minMember": minimum, "queue": "default"}
     spec["minResources"] = {"cpu": str(min(minimum, count) * cpu)}
+    if gang.get("one_task"):
+        spec["minResources"]["pods"] = str(minimum)
+        spec["minTaskMember"] = {"worker": minimum}
     if said := topology(gang):
         spec["networkTopology"] = said
     parts = gang.get("parts")
@@ -292,6 +295,40 @@ def test_a_gang_that_no_domain_can_hold_is_not_tried_again(used: int) -> None:
     session.refused._renewed = ()  # gangs that are tried in any case
     assert session.is_refused_as_before(cluster.state.jobs["ns/pg"]) is (used == 5)
     session.close()
+
+
+@pytest.mark.parametrize(
+    ("gang", "enters"),
+    [
+        ({"pods": 3, "cpu": 5, "hard": 1}, True),
+        ({"pods": 3, "cpu": 5, "soft": True}, False),
+        ({"pods": 3, "cpu": 5, "parts": {"size": 3, "min": 1, "hard": 1}}, True),
+        ({"pods": 3, "cpu": 5, "parts": {"size": 1, "min": 3, "hard": 1}}, False),
+        ({"pods": 3, "cpu": 5, "topology": {"highestTierName": "none"}}, True),
+    ],
+    ids=["gang", "wish", "partition", "small partitions", "unknown tier"],
+)
+def test_no_room_is_kept_at_the_gate_for_a_gang_that_no_domain_could_hold(
+    gang: Raw, enters: bool
+) -> None:
+    """Until a domain could: 15 cpu are in two nodes of 8, but three pods of 5 are not."""
+    full = {f"n{index}": 4 for index in range(8)}
+    plugins = ["gang", "predicates", "network-topology-aware", "overcommit"]
+    actions = ["enqueue", "allocate"]
+    cluster = Cluster({"used": full, "gang": gang, "plugins": plugins, "actions": actions})
+    late = copy.deepcopy(cluster.manifests["PodGroup", "pg"])
+    late["metadata"]["name"] = "late"
+    late["spec"] = {"minMember": 1, "queue": "default", "minResources": {"cpu": "40"}}
+    late["status"] = {"phase": "Pending"}
+    cluster.show(late)
+    cluster.cycle()
+    job = cluster.state.jobs["ns/pg"]
+    assert job.is_too_large is enters
+    assert (cluster.state.jobs["ns/late"].phase == "Inqueue") is enters
+    if job.group is not None and job.group.spec.network_topology and "hard" in gang:
+        cluster.show(hyper_node("s0", nodes=["n0", "n1", "n2"]))
+        cluster.cycle()
+        assert not job.is_too_large
 
 
 def test_a_hyper_node_that_comes_wakes_the_gang_that_waits_for_it() -> None:
