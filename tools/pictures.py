@@ -98,6 +98,7 @@ PICTURES = (
     Picture("scheduler/shares.md", "Two queues share the cluster", _queue),
     Picture("scheduler/victims.md", "A pod is evicted for a more important one", _gang),
     Picture("scheduler/victims.md", "A gang is evicted for a rack", _gang, "racks"),
+    Picture("scheduler/topology.md", "Two partitions in racks below one switch", _gang),
     Picture("scheduler/plugins/task-topology.md", "Tasks in buckets on two nodes", _task),
     Picture("scheduler/plugins/network-topology-aware.md", "A gang in one of two racks", _gang),
 )
@@ -126,15 +127,22 @@ def drawn(docs: Path, picture: Picture) -> str:
 
 
 def _racks(objects: Sequence[Raw], nodes: Iterable[str]) -> dict[str, str]:
-    """The HyperNode of nodes; those of the examples are of one tier."""
-    table = MemberTable()
+    """The HyperNodes around nodes, the widest first; in the examples each has one that names it."""
+    table, parents = MemberTable(), dict[str, str]()
     for each in objects:
         if each["kind"] == "HyperNode":
             selectors = Selectors.read(msgspec.convert(each, HyperNode))
             table.set_selectors(each["metadata"]["name"], selectors)
+            parents |= dict.fromkeys(selectors.hyper_nodes, each["metadata"]["name"])
     for name in nodes:
         table.set_node(name, {})
-    return {name: rack for name, holders in table.holders.items() for rack in holders}
+    found: dict[str, str] = {}
+    for name, holders in table.holders.items():
+        way = list(holders)
+        while way[0] in parents:
+            way.insert(0, parents[way[0]])
+        found[name] = " › ".join(way)
+    return found
 
 
 def _simulated(files: dict[str, str], command: str) -> list[Raw]:
