@@ -359,7 +359,7 @@ class Extensions:
         self.node_score: Point[ScorePoint] = Point("which of these nodes is best", how.SUM, placing + evicting, "enableNodeOrder")
         self.domain_score: Point[DomainScorePoint] = Point("which of these nodes is best, where that depends on pods of other nodes too", how.SUM, placing + evicting, "enableNodeOrder")
         self.task_score: Point[TaskScorePoint] = Point("which of these nodes is best for one pod of a gang", how.SUM, placing + evicting, "enableNodeOrder")
-        self.domain_search: Point[Callable[[JobInfo], bool]] = Point("whether a gang that must, or should, be in one domain of the network gets one", how.ANY, placing + evicting, "enabledHyperNodeGradient")
+        self.domain_search: Point[Callable[[JobInfo], bool]] = Point("whether a gang that must, or should, be in one domain of the network gets one", how.ANY, placing + evicting + reserving, "enabledHyperNodeGradient")
         self.domain_order: Point[Callable[[DomainFit], Floats | None]] = Point("which of several domains of one tier is best for a gang or a sub-group", how.SUM, placing + evicting, "enabledHyperNodeOrder")
         self.on_allocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that got a place", how.NONE, placing + evicting)
         self.on_deallocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that lost its place", how.NONE, (*placing, *evicting, "shuffle"))

@@ -12,7 +12,7 @@ from pumice.scheduler.model.domains import DomainCounts
 from pumice.scheduler.model.peer_groups import HAS_LABEL, Mark
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = ["GroupTree", "Held", "Members", "PeerClass", "PeerGroup", "Side"]
+__all__ = ["GroupMembers", "GroupTree", "Held", "PeerClass", "PeerGroup", "Side"]
 
 S = TypeVar("S", Mark, Selection)
 
@@ -89,7 +89,7 @@ class Held:
             self.of("attracting", key).merge(tally, times)
 
 
-class Members(Held):
+class GroupMembers(Held):
     """What is kept about a group to which pods belong.
 
     Attributes:
@@ -130,7 +130,7 @@ class PeerGroup:
     ) -> None:
         self.number = -1
         self.users = 0
-        self.members: Members | None = None
+        self.members: GroupMembers | None = None
         self.parent = parent
         self.step = step
         self.branches: dict[Mark, PeerGroup] | None = None

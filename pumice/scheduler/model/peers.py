@@ -14,7 +14,14 @@ from functools import partial
 from pumice.scheduler.model.affinity_terms import PeerRules, Selection, TermKey, holds
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.domains import DomainCounts, PodCounts, total
-from pumice.scheduler.model.group_tree import GroupTree, Held, Members, PeerClass, PeerGroup, Side
+from pumice.scheduler.model.group_tree import (
+    GroupMembers,
+    GroupTree,
+    Held,
+    PeerClass,
+    PeerGroup,
+    Side,
+)
 from pumice.scheduler.model.peer_groups import (
     HAS_LABEL,
     IN_NAMESPACE,
@@ -114,7 +121,7 @@ class PeerTable:
         self._matched: dict[PeerGroup, None] = {}
         self._uncounted: dict[PeerGroup, None] = {}
         self._fresh: dict[PeerGroup, None] = {}
-        self._with_members: dict[PeerGroup, Members] = {}
+        self._with_members: dict[PeerGroup, GroupMembers] = {}
         self._sums: dict[TermKey, PodCounts] = {}
         self._classes: dict[Hashable, PeerClass] = {}
         self._of: dict[str, PeerClass] = {}
@@ -472,7 +479,7 @@ class PeerTable:
         """Add a class to groups."""
         for group in groups:
             if group.members is None:
-                group.members = self._with_members[group] = Members()
+                group.members = self._with_members[group] = GroupMembers()
                 self._fresh[group] = None
             group.members.classes[pods] = None
         pods.belong((*pods.groups, *groups))
