@@ -15,7 +15,7 @@ from pumice.scheduler.eviction.survey import Survey, Surveys
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PENDING, TaskInfo
-from pumice.scheduler.placing.requests import DomainRequest, Members, Placed
+from pumice.scheduler.placing.requests import DomainRequest, Members, Placed, scores
 from pumice.scheduler.placing.search import DomainSearch
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
@@ -99,8 +99,10 @@ class GangSearch:
             if is_found and len(domains) == 1:
                 return ""
             lacks = lacks or attempt.lacks
-            cost = self._cost(rules, statement, domain)
+            cost, victims = self._cost(rules, statement, domain), statement.victims
             steps = statement.cut(0)
+            if is_found:
+                cost = (*cost, -self._fullness(request, domain, victims))
             if is_found and (best is None or (cost, domain.name) < best[:2]):
                 best = cost, domain.name, steps
         if best is None:
@@ -120,6 +122,18 @@ class GangSearch:
         is_first = setting.priority_first or not setting.by_gang
         first = (highest, broken) if is_first else (broken, highest)
         return (*first, len(tasks), domain.tier)
+
+    def _fullness(
+        self, request: DomainRequest, domain: Domain, victims: Sequence[TaskInfo]
+    ) -> float:
+        """How good a domain is for the gang once victims have gone, as plugins say it."""
+        nodes, row_of = self._session.levels.tree.mask(domain), self._session.state.nodes.row_of
+        gone = np.zeros(self._session.view.rows.used.shape[1], dtype=np.int64)
+        for task in victims:
+            if nodes[row_of(task.node)]:
+                gone += task.shape.vector
+        domains = self._session.levels.side_by_side([domain])
+        return float(scores(self._session, request, domains, gone)[0])
 
     # -- domains -----------------------------------------------------------------------------
 

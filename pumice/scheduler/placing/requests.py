@@ -249,7 +249,10 @@ class DomainRequest:
 class _Fit:
     """What plugins see of a request and some domains; see `points.DomainFit`."""
 
-    def __init__(self, session: Session, request: DomainRequest, domains: SideBySide) -> None:
+    def __init__(
+        self, session: Session, request: DomainRequest, domains: SideBySide, gone: Ints | None
+    ) -> None:
+        self._gone = gone
         self._rows = session.view.rows
         self._request = request
         self._domains = domains
@@ -270,15 +273,25 @@ class _Fit:
 
     def used(self, column: int) -> Ints:
         """What pods use of it, those that are promised a place included."""
-        return self._domains.sums(self._rows.used[:, column] + self._rows.pipelined[:, column])
+        used = self._domains.sums(self._rows.used[:, column] + self._rows.pipelined[:, column])
+        return used if self._gone is None else used - self._gone[column]
 
 
-def scores(session: Session, request: DomainRequest, domains: SideBySide) -> Floats:
-    """How good domains are for a request, as plugins say it; all the same without them."""
+def scores(
+    session: Session, request: DomainRequest, domains: SideBySide, gone: Ints | None = None
+) -> Floats:
+    """How good domains are for a request, as plugins say it; all the same without them.
+
+    Args:
+        session: The session.
+        request: The pods.
+        domains: The domains.
+        gone: What is used of each of them by pods that are to be evicted, by column.
+    """
     found = np.zeros(len(domains))
     if not len(domains):
         return found
-    fit = _Fit(session, request, domains)
+    fit = _Fit(session, request, domains, gone)
     for each in session.extensions.domain_order:
         answer = each.call(fit)
         if answer is not None:
