@@ -4,7 +4,7 @@ Such a gang waits until the cluster grows, so the gate of queues keeps no room f
 a gang about which nothing is said may still fit nowhere.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from pumice.scheduler.model.free_room import least, places
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
+from pumice.scheduler.model.sub_groups import PolicyCount
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
 from pumice.scheduler.state.reserved_nodes import WAITING, lack, waiting_shapes, wanted
 from pumice.scheduler.state.watched_cluster import ClusterState
@@ -171,7 +172,10 @@ class EmptyNodes:
         if rows := [*held, *self._held(job)]:
             by_row: Ints = np.bincount(rows, minlength=len(nodes))
             wants.append((by_row, len(rows)))
-        for domains, could in self._holding(limit, wants):
+        for domains in self._domains(limit):
+            could = np.ones(len(domains), dtype=np.bool_)
+            for values, count in wants:
+                could &= domains.sums(values) >= count
             if could.any():
                 lacks = np.where(could, 0.0, np.inf)
                 for each in columns:
@@ -180,26 +184,29 @@ class EmptyNodes:
                 return self._levels.tree.mask(domains.domains[int(lacks.argmin())])
         return None
 
-    def fits_no_domain(self, job: JobInfo) -> bool:
-        """Whether a gang with pods, or a sub-group that it requires, must be in one domain, and none could hold what it lacks if all were empty."""
+    def fits_no_domain(self, job: JobInfo, *, has_reserved: bool = False) -> bool:
+        """Whether a gang with pods, or a sub-group that it requires, must be in one domain, and none could hold what it lacks if all were empty.
+
+        Arguments as for `why_too_large`.
+        """
         whole, groups = self._limit(job), job.sub_groups
-        if not (job.tasks and self._has_ready) or (groups is None and not whole.is_hard):
+        if not (job.tasks and self._has_ready and (groups is not None or whole.is_hard)):
             return False
         waiting = [task for task in job.tasks.values() if task.status in WAITING]
-        if self._is_beyond(job, waiting, job.lacking, whole):
-            return True
-        parts: dict[int, list[TaskInfo]] = {}
-        for task in waiting if groups is not None else ():
-            group = groups.of(task) if groups is not None else None
-            if group is not None and group.of.ready < group.of.minimum and not group.of.partial:
-                parts.setdefault(group.of.place, []).append(task)
-        for place, tasks in parts.items():
-            of = groups.policies[place] if groups is not None else None
-            if of is not None:
-                limit = limit_of_part(of.policy.network_topology, whole, self._levels.tree)
-                if self._is_beyond(job, tasks, of.size, limit):
-                    return True
-        return False
+        together = [(waiting, job.lacking, whole)]
+        if groups is not None:
+            parts: dict[PolicyCount, list[TaskInfo]] = {}
+            for task in waiting:
+                of = group.of if (group := groups.of(task)) is not None else None
+                if of is not None and of.ready < of.minimum and not of.partial:
+                    parts.setdefault(of, []).append(task)
+            tree = self._levels.tree
+            together += [
+                (tasks, of.size, limit_of_part(of.policy.network_topology, whole, tree))
+                for of, tasks in parts.items()
+            ]
+        kind = (job.queue, job.key if has_reserved else "")
+        return any(self._is_beyond(kind, tasks, count, limit) for tasks, count, limit in together)
 
     def _limit(self, job: JobInfo) -> Limit:
         if job.group is None or not self._reads_network():
@@ -213,18 +220,18 @@ class EmptyNodes:
         return [row for row in rows if row >= 0]
 
     def _is_beyond(
-        self, job: JobInfo, tasks: Sequence[TaskInfo], needed: int, limit: Limit
+        self, kind: tuple[str, str], tasks: Sequence[TaskInfo], needed: int, limit: Limit
     ) -> bool:
         """Whether so many of some pods must be in one domain, and none could hold them."""
         if not limit.is_hard or not tasks or needed <= 0:
             return False
         shapes = {task.shape: task for task in reversed(tasks)}
-        key = (limit.tier, job.queue, frozenset(shape.number for shape in shapes))
+        key = (limit.tier, kind, frozenset(shape.number for shape in shapes))
         most = self._most.get(key)
         if most is None:
             nodes = self._ready
             if len(shapes) <= _FEW:
-                suiting = [self._suiting(task, job.queue) for task in shapes.values()]
+                suiting = [self._suiting(task, kind[0]) for task in shapes.values()]
                 nodes = nodes & np.logical_or.reduce(suiting)
             places = self._places(list(shapes), nodes)
             sums = [int(some.sums(places).max(initial=0)) for some in self._domains(limit)]
@@ -238,16 +245,6 @@ class EmptyNodes:
 
     def _domains(self, limit: Limit) -> Sequence[SideBySide]:
         return () if limit.tier is None else self._levels.below(self._levels.tree.root, limit.tier)
-
-    def _holding(
-        self, limit: Limit, wants: Sequence[tuple[Ints, int]]
-    ) -> Iterator[tuple[SideBySide, Bools]]:
-        """Domains within a limit, and which of them have so much of each value by row."""
-        for domains in self._domains(limit):
-            could = np.ones(len(domains), dtype=np.bool_)
-            for values, count in wants:
-                could &= domains.sums(values) >= count
-            yield domains, could
 
     def _of_pods(
         self, job: JobInfo, lacking: int, waiting: list[TaskInfo], counts: Mapping[PodShape, int]

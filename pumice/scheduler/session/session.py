@@ -288,7 +288,7 @@ class Session:
         """
         has_reserved = self.may_use_reserved(job.key)
         why = self.empty_nodes.why_too_large(job, has_reserved=has_reserved)
-        if why is None and self.empty_nodes.fits_no_domain(job):
+        if why is None and self.empty_nodes.fits_no_domain(job, has_reserved=has_reserved):
             why = ""
         if job.is_too_large == (why is None):
             job.is_too_large = why is not None
