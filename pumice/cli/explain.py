@@ -263,6 +263,7 @@ class _ExplainRun:
         from pumice.api.queues import Queue
         from pumice.cli.live import explanations
         from pumice.cli.live.observed import observe
+        from pumice.scheduler.plugins.fairshare import NAME, storage
 
         kind, name = self._target or ("", "")
         raw: Any = None
@@ -286,7 +287,9 @@ class _ExplainRun:
             from pumice.cli.workflows import explain_cron_job
 
             return await explain_cron_job(client, raw, time.time())
-        seen = await observe(client, where)
+        option = self._config.plugin(NAME)
+        usage = storage(option.arguments) if option is not None else None
+        seen = await observe(client, where, usage=usage)
         now, config = time.time(), self._config
         found: Any
         if kind == "job":

@@ -206,7 +206,8 @@ def _chosen_actions(
 def _chosen_plugins(
     file: Any, registry: SchedulerRegistry, warnings: list[str], missing: dict[str, None]
 ) -> Iterator[PluginOption]:
-    names = set()
+    names: set[str] = set()
+    ordering: set[str] = set()
     entries = [
         (tier, f"tiers[{tier}].plugins[{place}]", entry)
         for tier, each in enumerate(file.tiers)
@@ -223,6 +224,13 @@ def _chosen_plugins(
             names.add(spec.name)
             arguments = Arguments(entry.arguments, spec.arguments, f"{path}.arguments")
             warnings += arguments.warnings
+            for other in sorted(spec.behind & ordering):
+                warnings.append(
+                    f"{path}: {other} stands before {spec.name} and decides about the order of gangs first; "
+                    f"put {spec.name} before it, or set its enableJobOrder to false"
+                )
+            if entry.enableJobOrder:
+                ordering.add(spec.name)
             yield PluginOption(
                 spec, tier, arguments, {each: getattr(entry, each) for each in SWITCHES}
             )

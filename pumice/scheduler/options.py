@@ -75,6 +75,10 @@ class Config(msgspec.Struct, frozen=True, eq=False):
     warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
+    def plugin(self, name: str) -> PluginOption | None:
+        """A configured plugin by its name."""
+        return next((each for each in self.plugins if each.spec.name == name), None)
+
     def enforced(self, *, below: bool) -> frozenset[str]:
         """Fields of a Queue's spec that some configured plugin enforces.
 
@@ -138,6 +142,7 @@ def open_session(
         Exception: A plugin failed; the state is as before.
     """
     session = Session(state, frozenset(spec.name for spec, _ in config.actions), now, budget)
+    state.usage.begin_session()
     try:
         for option in config.plugins:
             with measure("plugin", option.spec.name):
@@ -146,6 +151,7 @@ def open_session(
                     session.view,
                     Registrar(session.extensions, option.spec.name, option.tier, option.switches),
                 )
+        state.usage.stop_unless_asked()
         if "elect" in session.view.actions:
             restore(session)
     except Exception:

@@ -323,6 +323,7 @@ class Extensions:
         node_gates: Plugins whose votes of `job_enqueueable` are about room on nodes.
         causes: What refusals depend on, by the step in which plugins refuse.
         moving_task_order: Whether any key of `task_order` changes while a job is placed.
+        moving_job_order: Whether any key of `job_order` grows while other jobs have their turn.
         most_domains: Domains of the network at which an eviction for one gang looks at most; None if no plugin says so.
         ignores_network: Whether what gangs say about the network is not read.
         needs_minimum: Whether no job is ready with less than its minimum of pods.
@@ -374,6 +375,7 @@ class Extensions:
         self.node_gates: set[str] = set()
         self.causes: dict[Step, int] = dict.fromkeys(get_args(Step), 0)
         self.most_domains: int | None = None
+        self.moving_job_order = False
         self.moving_task_order = self.needs_minimum = self.ignores_network = False
 
     def points(self) -> dict[str, Point[Any]]:

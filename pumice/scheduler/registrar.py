@@ -105,13 +105,13 @@ class Registrar:
             self._extensions.queue_epochs += [epoch] if epoch is not None else []
             self._extensions.queue_groups += [groups] if groups is not None else []
 
-    def job_order(self, key: Callable[[JobInfo], SortKey]) -> None:
+    def job_order(self, key: Callable[[JobInfo], SortKey], *, moves: bool = False) -> None:
         """Register the order of the jobs of a queue.
 
-        While a session runs, the key of a job may only grow, and only while that job has its turn. It may become smaller
-        when pods of the job are evicted, or when their placement is undone.
+        While a session runs, the key of a job may only grow, and only while that job has its turn, unless it `moves` with what other jobs get. It may
+        become smaller when pods of the job are evicted, or when a placement is undone.
         """
-        self._add(self._extensions.job_order, key)
+        self._extensions.moving_job_order |= self._add(self._extensions.job_order, key) and moves
 
     def task_order(self, key: Callable[[TaskInfo], SortKey], *, moves: bool = False) -> None:
         """Register the order of the pods of a job; `moves` if placing one pod changes the key of another."""

@@ -27,6 +27,7 @@ from pumice.scheduler.plugins import (
     cdp,
     conformance,
     drf,
+    fairshare,
     gang,
     network_topology_aware,
     nodegroup,
@@ -109,6 +110,7 @@ def builtin_registry() -> SchedulerRegistry:
             tdm.SPEC,
             cdp.SPEC,
             resource_strategy_fit.SPEC,
+            fairshare.SPEC,
             reservation.SPEC,
         ),
         actions=(

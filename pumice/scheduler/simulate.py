@@ -36,6 +36,9 @@ from pumice.scheduler.cycle.closing import not_enforced
 from pumice.scheduler.cycle.run import let_in
 from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.options import open_session
+from pumice.scheduler.plugins import fairshare
+from pumice.scheduler.plugins.fairshare import NamespaceShares
+from pumice.scheduler.state.usage import STATE_KEY, SavedUsage
 from pumice.scheduler.topology.whereabouts import whereabouts
 
 __all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]
@@ -65,6 +68,7 @@ class ClusterObjects(msgspec.Struct):
         csi_nodes: How many volumes nodes can attach.
         quotas: Quotas of namespaces; what they count as used stays as it is given.
         budgets: Limits on how many pods may be evicted.
+        usage: What namespaces have used, as the scheduler saves it; empty for nothing.
     """
 
     nodes: list[Node] = msgspec.field(default_factory=list)
@@ -80,6 +84,7 @@ class ClusterObjects(msgspec.Struct):
     csi_nodes: list[CsiNode] = msgspec.field(default_factory=list)
     quotas: list[ResourceQuota] = msgspec.field(default_factory=list)
     budgets: list[PodDisruptionBudget] = msgspec.field(default_factory=list)
+    usage: str = ""
 
     def newest(self) -> float:
         """The newest time in any object, in UNIX seconds; 0 if there is none."""
@@ -154,6 +159,14 @@ class Simulation:
             self.put_pod_group(group)
         for pod in with_priorities(objects.pods, objects.priority_classes):
             self.put_pod(pod)
+        if objects.usage:
+            try:
+                state.usage.restore(SavedUsage.read(objects.usage))
+            except msgspec.MsgspecError as error:
+                message = (
+                    f"ConfigMap: data[{STATE_KEY}] is not the saved usage of namespaces: {error}"
+                )
+                raise UnreadableObjectError(message) from error
 
     def cycle(self, now: float) -> CycleResult:
         """Run one cycle.
@@ -315,6 +328,23 @@ class Simulation:
             return {}, {}
         axis = self.state.axis
         return axis.amounts(shares.tree[row]), axis.amounts(shares.below(shares.pending)[row])
+
+    def namespaces(self, queue: str, now: float) -> NamespaceShares | None:
+        """What namespaces of a queue have used, hold and may have; None if plugin `fairshare` does not count in it.
+
+        Args:
+            queue: Name of the queue.
+            now: The moment, in UNIX seconds.
+        """
+        option = self._config.plugin(fairshare.NAME)
+        if option is None:
+            return None
+        self.state.settle(now)
+        session = open_session(self.state, self._config, now)
+        try:
+            return fairshare.shares_of(session.view, option.arguments, queue)
+        finally:
+            session.close()
 
     def not_enforced(self, queue: str) -> str:
         """Which fields of a queue no configured plugin enforces, and what would; empty if all are enforced."""

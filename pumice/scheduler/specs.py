@@ -30,6 +30,7 @@ class PluginSpec(msgspec.Struct, frozen=True):
         arguments: Arguments that it understands.
         enforces: Fields of a Queue's spec that it enforces, of `capability`, `deserved` and `guarantee`.
         spans_tree: Whether, with switch `enableHierarchy`, these fields of a queue hold for all queues below it together.
+        behind: Plugins that decide about the order of gangs before this one if they stand before it, so that it seldom has anything to decide.
         bind_timeout: Seconds that binding the claims of a gang may take, by the plugin's arguments, if the plugin looks at
             claims that wait; otherwise the function is not there, or says None.
     """
@@ -40,6 +41,7 @@ class PluginSpec(msgspec.Struct, frozen=True):
     arguments: tuple[SchedulerArgument, ...] = ()
     enforces: frozenset[str] = frozenset()
     spans_tree: bool = False
+    behind: frozenset[str] = frozenset()
     bind_timeout: Callable[[Arguments], float | None] | None = None
 
 

@@ -24,6 +24,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import PREEMPTING, RECLAIMING, Extension
 from pumice.scheduler.results import Event
 from pumice.scheduler.state.reserved_nodes import Reservation
+from pumice.scheduler.state.usage import UsageTable
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.waiting.parked import Cause
@@ -43,6 +44,7 @@ class SessionView:
         node_names: Names of the nodes by row.
         facts: Labels and taints in columns.
         matcher: Selectors as masks.
+        usage: What namespaces have used, if a plugin asks for it.
         shares: Queues in columns: what they hold, ask for and reserve.
         running: Pods of gangs that run or are bound, in columns.
         budgets: PodDisruptionBudgets.
@@ -81,6 +83,7 @@ class SessionView:
         self._changes: list[tuple[float, Cause]] = state.changes
         self._wakes: list[float] = state.wakes
         self.now = now
+        self.usage: UsageTable = state.usage
         self.rows: Rows = state.nodes.rows()
         self.node_names: Sequence[str] = state.nodes.names
         self.facts: NodeFacts = state.facts
@@ -229,6 +232,13 @@ class SessionView:
         """True if the API server has refused the eviction of a pod, so that it is not chosen for some time."""
         uid, _ = self._spared.get(task.key, (None, 0.0))
         return uid == task.uid
+
+    def warn_queue(self, name: str, reason: str, message: str) -> None:
+        """Send the owner of a queue a warning event, once, about a setting without effect."""
+        warned = self._warned.setdefault(f"queue {name}", set())
+        if message not in warned:
+            warned.add(message)
+            self._events.append(Event("Queue", "", name, "Warning", reason, message))
 
     def warn(self, job: JobInfo, reason: str, message: str) -> None:
         """Send the owner of a gang a warning event, once, about an ignored setting."""

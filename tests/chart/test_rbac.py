@@ -8,6 +8,7 @@ import pytest
 
 from pumice.api.kinds import COMMAND, VOLCANO
 from pumice.controller.worker.process import ControllerSettings
+from pumice.scheduler.plugins.fairshare import SPEC
 from pumice.scheduler.worker.configuration import WorkerSettings
 from pumice.scheduler.worker.feeds import SchedulerCaches
 from tests.chart.manifests import (
@@ -71,6 +72,7 @@ MAY_WRITE = {
         "leases",
     },
     "scheduler": {
+        "configmaps",
         "podgroups",
         "queues",
         "queues/status",
@@ -163,6 +165,21 @@ def test_a_lease_is_bound_to_its_name(manifests: list[Manifest]) -> None:
             assert bound or rule["verbs"] == ["create"]
     assert not [
         rule for _, rule in rules(manifests, "ClusterRole") if "leases" in rule["resources"]
+    ]
+
+
+def test_the_scheduler_changes_one_config_map(manifests: list[Manifest]) -> None:
+    """That with the usage of namespaces, under the name that is the default of plugin `fairshare`."""
+    defaults = {each.name: each.default for each in SPEC.arguments}
+    for name, rule in rules(manifests):
+        if name == "scheduler" and "configmaps" in rule["resources"]:
+            bound = rule.get("resourceNames") == [defaults["fairshare.stateConfigMap"]]
+            assert rule["verbs"] == (["get", "patch"] if bound else ["create"])
+    everywhere = rules(manifests, "ClusterRole")
+    assert not [
+        each
+        for name, each in everywhere
+        if name == "scheduler" and "configmaps" in each["resources"]
     ]
 
 

@@ -28,6 +28,7 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client
+from pumice.cluster.clock import SystemClock
 from pumice.cluster.connection import Connection, StaticCredentials
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import Observed
@@ -249,7 +250,7 @@ async def hold(component: str, url: str) -> dict[str, Any]:
         await wait_synced(*caches)
         state = ClusterState()
         if feeds is not None:
-            await stack.enter_async_context(feeds.feeding(state, asyncio.Event()))
+            await stack.enter_async_context(feeds.feeding(state, asyncio.Event(), SystemClock()))
             assert len(state.tasks) == NUMBER
         held = {cache.kind.plural: len(cache) for cache in caches if len(cache)}
         done: dict[str, Callable[[], int]] = {

@@ -105,6 +105,7 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield plain(explanation["notEnforced"])
         if explanation.get("configuration"):
             yield plain(explanation["configuration"])
+    yield from _namespaces(explanation.get("namespaces"))
     if "queue" in explanation and explanation["waiting"]:
         yield "\n" + _waiting_table(explanation["waiting"])
     if flows := explanation.get("flows"):
@@ -207,6 +208,17 @@ def _resources(resources: Mapping[str, Mapping[str, str | None]] | None) -> Iter
             (name, *(has[column] or "-" for column in columns)) for name, has in resources.items()
         ]
         yield "\n" + table(("resource", *columns), rows)
+
+
+def _namespaces(shares: Mapping[str, Any] | None) -> Iterator[str]:
+    """What namespaces of a queue have used, those first that go first."""
+    if shares and shares["byNamespace"]:
+        rows = [
+            (name, f"{row['usedHours']:.2f}", row["holds"], row["waitsFor"], row["share"])
+            for name, row in shares["byNamespace"].items()
+        ]
+        yield f"\nNamespaces by what they have used of {plain(shares['resource'])}, in hours of one, with a half-life:"
+        yield table(("namespace", "used", "holds", "waits for", "fair share"), rows)
 
 
 def _why(pod: Mapping[str, Any]) -> str:

@@ -154,10 +154,24 @@ def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) ->
             for resource in resources
         },
         "notEnforced": simulation.not_enforced(name) if simulation else "",
+        "namespaces": _namespaces(simulation, name, now),
         "waiting": waiting,
         "notComputed": error,
         "notAllowed": seen.forbidden,
     }
+
+
+def _namespaces(simulation: Simulation | None, queue: str, now: float) -> Explanation | None:
+    """What namespaces of a queue have used, if that decides about their order."""
+    found = simulation.namespaces(queue, now) if simulation is not None else None
+    if found is None:
+        return None
+    names = ("usedHours", "holds", "waitsFor", "share")
+    rows = {
+        namespace: dict(zip(names, (round(used, 2), *rest), strict=True))
+        for namespace, (used, *rest) in found.rows.items()
+    }
+    return {"resource": found.resource, "byNamespace": rows}
 
 
 def waiting_gangs(seen: ReadableCluster, config: Config, now: float) -> list[Explanation]:

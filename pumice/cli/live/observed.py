@@ -13,6 +13,7 @@ import msgspec
 from pumice.api import keys
 from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import (
+    CONFIG_MAP,
     CSI_NODE,
     EVENT,
     HYPER_NODE,
@@ -35,7 +36,9 @@ from pumice.api.queues import Queue
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden, Gone, NotFound, Unavailable
+from pumice.scheduler.plugins.fairshare import UsageStorage
 from pumice.scheduler.simulate import ClusterObjects
+from pumice.scheduler.state.usage import STATE_KEY
 
 __all__ = ["ReadableCluster", "change", "observe", "observe_network"]
 
@@ -75,13 +78,20 @@ class ReadableCluster(msgspec.Struct):
         return None
 
 
-async def observe(client: Client, namespace: str | None, *, events: bool = True) -> ReadableCluster:
+async def observe(
+    client: Client,
+    namespace: str | None,
+    *,
+    events: bool = True,
+    usage: UsageStorage | None = None,
+) -> ReadableCluster:
     """Read the objects that the user may read.
 
     Args:
         client: The connection.
         namespace: The namespace that must be readable; None for all namespaces.
         events: Whether events are read, too.
+        usage: Where the scheduler saves what namespaces have used; None for nowhere.
 
     Raises:
         Forbidden: The user may not read PodGroups and pods even of the namespace.
@@ -110,6 +120,8 @@ async def observe(client: Client, namespace: str | None, *, events: bool = True)
         classes = await _everywhere(client, found, STORAGE_CLASS, StorageClass)
         csi_nodes = await _everywhere(client, found, CSI_NODE, CsiNode)
         objects.storage_classes, objects.csi_nodes = classes or [], csi_nodes or []
+    if found.sees_cluster and usage is not None:
+        objects.usage = await _usage(client, found, usage)
     if not events:
         return found
     try:
@@ -132,6 +144,19 @@ async def observe_network(client: Client) -> ReadableCluster:
     objects.nodes = await _read(client, found, NODE, None, Node)
     objects.pods = await _everywhere(client, found, POD, Pod) or []
     return found
+
+
+async def _usage(client: Client, found: ReadableCluster, where: UsageStorage) -> str:
+    """What namespaces have used; without a namespace it is looked for in all, as the scheduler's is not known."""
+    try:
+        listed = await client.list(
+            CONFIG_MAP, where.namespace or None, field_selector=f"metadata.name={where.name}"
+        )
+    except Forbidden:
+        found.forbidden.append(f"configmap {where.name}")
+        return ""
+    texts = [(each.get("data") or {}).get(STATE_KEY, "") for each in listed["items"]]
+    return next((text for text in texts if text), "")
 
 
 def _has_claims(pod: Pod) -> bool:

@@ -20,6 +20,7 @@ from pumice.cli.files.manifests import Manifest, Raw, decode
 from pumice.cli.output import note
 from pumice.cli.simulation.jobs import SimulatedJobs, SimulatedRuntimeClasses
 from pumice.scheduler.simulate import ClusterObjects
+from pumice.scheduler.state.usage import STATE_KEY
 from pumice.webhook.rules.rule import RuleSettings
 
 __all__ = ["SimulationInput"]
@@ -63,6 +64,8 @@ class SimulationInput:
                 jobs.append(manifest)
             elif kind == kinds.POD:
                 pods.append(manifest)
+            elif kind == kinds.CONFIG_MAP and (usage := _usage(manifest.object)):
+                given.objects.usage = usage
             elif kind in decoded:
                 struct, found = decoded[kind]
                 found.append(decode(manifest, struct))
@@ -142,6 +145,13 @@ def _lists(objects: ClusterObjects) -> dict[Kind, tuple[type, list[Any]]]:
         kinds.RESOURCE_QUOTA: (ResourceQuota, objects.quotas),
         kinds.STORAGE_CLASS: (StorageClass, objects.storage_classes),
     }
+
+
+def _usage(config_map: Raw) -> str:
+    """What namespaces have used, if a ConfigMap has that."""
+    data = config_map.get("data")
+    text = data.get(STATE_KEY) if isinstance(data, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _phase(job: Raw) -> object:

@@ -49,6 +49,7 @@ def run_cycle(
         measure: Measures how long the steps of a cycle take; nothing by default.
         budget: How long the cycle may take; no limit by default.
     """
+    state.usage.moment = now
     if state.is_settled(config, now):
         return _nothing_decided(state)
     with measure("cycle", ""):

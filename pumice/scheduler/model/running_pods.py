@@ -3,7 +3,7 @@
 Each pod has a row, in no order; rows of removed pods are reused. Preemption and reclaim select rows by masks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 
 import msgspec
@@ -40,11 +40,13 @@ class RunningTable:
         runs: Whether it runs; otherwise it is bound.
         cools_until: Until when it asks to be spared, UNIX seconds, if it runs; NaN if it says so in words that are not a duration.
         vectors: What it takes, by row and column.
+        told: Called with each pod that comes (1) or goes (-1), and to what it is charged; None if nothing counts them.
     """
 
     def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
         self._axis = axis
         self._jobs = jobs
+        self.told: Callable[[TaskInfo, JobInfo, int], None] | None = None
         self.tasks: list[TaskInfo | None] = []
         self.gangs: list[JobInfo | None] = []
         self._free: list[int] = []
@@ -77,13 +79,16 @@ class RunningTable:
         task.row = row
         self.used[row] = True
         self.node[row] = node
-        self.gang[row] = self._join(self._jobs[task.job].holder(task).key)
+        holder = self._jobs[task.job].holder(task)
+        self.gang[row] = self._join(holder.key)
         self.priority[row] = task.priority
         self.preemptable[row] = task.is_preemptable
         self.critical[row] = task.is_critical
         self.runs[row] = runs = task.status is SchedulingStatus.RUNNING
         self.cools_until[row] = task.cool_down.until if task.cool_down and runs else 0.0
         self.vectors[row] = task.shape.vector
+        if self.told is not None:
+            self.told(task, holder, 1)
 
     def discard(self, task: TaskInfo) -> None:
         """Take out a pod."""
@@ -93,7 +98,10 @@ class RunningTable:
         self.used[row] = False
         self.cools_until[row] = 0.0
         self._free.append(row)
-        self._leave(self._jobs[task.job].holder(task).key)
+        holder = self._jobs[task.job].holder(task)
+        self._leave(holder.key)
+        if self.told is not None:
+            self.told(task, holder, -1)
 
     def move(self, task: TaskInfo, node: int) -> None:
         """Note that the node of a pod has another row."""

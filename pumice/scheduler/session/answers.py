@@ -126,8 +126,9 @@ class PluginAnswers:
         return PriorityQueue(key, epoch)
 
     def ordered_jobs(self) -> PriorityQueue[JobInfo]:
-        """A priority queue of jobs; a key does not grow while its job waits."""
-        return PriorityQueue(self.job_key, lambda: self._touched.job_epoch, moves=False)
+        """A priority queue of jobs; unless a plugin says so, a key does not grow while its job waits."""
+        moves = self._extensions.moving_job_order
+        return PriorityQueue(self.job_key, lambda: self._touched.job_epoch, moves=moves)
 
     def by_queue(
         self,

@@ -35,7 +35,7 @@ class GangTable:
         strangers: Pods that name a gang and another scheduler, and the scheduler, by gang.
         statuses: Status of every PodGroup, as it is or is about to be written.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
-        warned: What the owners of a gang have been warned about, so that they hear it once.
+        warned: What the owners of a gang, or of `queue NAME`, have been warned about, so that they hear it once.
         dues: When the reason of a gang is to be written, UNIX seconds, by key.
         pending: Why a gang waits, as of the last cycle.
     """
@@ -284,6 +284,7 @@ class GangTable:
         self.shares.amounts.pop(name, None)
         self.changed_queues.pop(name, None)
         self.told_queues.pop(name, None)
+        self.warned.pop(f"queue {name}", None)
         self.shares.unsettle()
         if name == self._default_queue:
             self.queues[name] = _implied(name)

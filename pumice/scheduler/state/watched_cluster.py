@@ -30,6 +30,7 @@ from pumice.scheduler.state.assumptions import Assumptions
 from pumice.scheduler.state.gangs import GangTable
 from pumice.scheduler.state.pods import PodTable
 from pumice.scheduler.state.reserved_nodes import Reservation
+from pumice.scheduler.state.usage import UsageTable
 from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.topology.tree import NetworkTree
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
@@ -70,6 +71,7 @@ class ClusterState:
         has_restored: Whether what PodGroups tell of reservations was looked at.
         too_large: Keys of gangs that wait and that the nodes could not hold if they were empty, as far as `elect` has looked.
         passed_over: Keys of gangs that `elect` has looked at and that it cannot choose, while it has not looked at all gangs.
+        usage: What namespaces have used, while plugin `fairshare` asks for it.
         figures: What plugins have published about queues in the last session, see `SessionView.publish`.
         rounds: Which gangs earlier cycles did not reach.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
@@ -120,6 +122,7 @@ class ClusterState:
             self.nodes, self.shapes, self.gangs, self.claims, self.assumed, self.parked
         )
         self.tasks = self.pods.tasks
+        self.usage = UsageTable(self.nodes.running, self.axis, self.jobs)
         self.cycles = 0
         self.config: object = None
         self.settled: tuple[int, object] | None = None
@@ -321,6 +324,7 @@ class ClusterState:
             self.parked.changed(moment <= now, causes)
         self.changes.clear()
         self.wakes.clear()
+        self.usage.moment = now
         self.figures.clear()
         self.pods.end_sparing(now)
         self._widen()

@@ -101,7 +101,9 @@ class SchedulerCaches:
         await wait_settled(*self.all)
 
     @asynccontextmanager
-    async def feeding(self, state: ClusterState, news: asyncio.Event) -> AsyncIterator[None]:
+    async def feeding(
+        self, state: ClusterState, news: asyncio.Event, clock: Clock
+    ) -> AsyncIterator[None]:
         """Report all known objects and every change to a state, inside the block.
 
         The block begins when all known objects have been reported.
@@ -109,6 +111,7 @@ class SchedulerCaches:
         Args:
             state: What to feed.
             news: Set whenever something that matters changed.
+            clock: Says when changes are reported.
         """
 
         def by_name(remove: Callable[[str], bool]) -> Callable[[ObjectMeta], bool]:
@@ -142,7 +145,16 @@ class SchedulerCaches:
             await feed(self.hyper_nodes, state.set_hyper_node, by_name(state.remove_hyper_node))
             await feed(self.nodes, state.set_node, by_name(state.remove_node))
             await feed(self.pod_groups, state.set_pod_group, by_both(state.remove_pod_group))
-            await feed(self.pods, state.set_pod, by_both(state.remove_pod))
+
+            def set_pod(pod: Pod) -> bool:
+                state.usage.moment = clock.wall()
+                return state.set_pod(pod)
+
+            def remove_pod(meta: ObjectMeta) -> bool:
+                state.usage.moment = clock.wall()
+                return state.remove_pod(meta.namespace, meta.name)
+
+            await feed(self.pods, set_pod, remove_pod)
             yield
 
 

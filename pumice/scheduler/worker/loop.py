@@ -31,6 +31,7 @@ from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.quarantine import Quarantine
 from pumice.scheduler.worker.queue_writes import QueueStatuses, ensure_queues
 from pumice.scheduler.worker.statuses import PodConditions, PodGroupStatuses
+from pumice.scheduler.worker.usage import UsageKeeper
 
 __all__ = ["SchedulerWorker"]
 
@@ -169,6 +170,7 @@ class _Leadership:
         self._quarantine = Quarantine(context)
         self._statuses = PodGroupStatuses(context)
         self._queue_statuses = QueueStatuses(context)
+        self._usage = UsageKeeper(context, lambda: self._config.config, settings.lease_namespace)
         self._conditions = PodConditions(context, self._is_binding)
 
     @property
@@ -196,7 +198,7 @@ class _Leadership:
             self.lack = "it is not known yet which HyperNodes there are"
             await caches.hyper_nodes.reflector.answered.wait()
             self.lack = _FILLING
-        async with caches.feeding(state, self._news):
+        async with caches.feeding(state, self._news, clock):
             try:
                 async for _ in in_slices(state.preparing()):
                     pass
@@ -232,6 +234,8 @@ class _Leadership:
                 group.create_task(self._statuses.queue.run(writes), name="statuses")
                 group.create_task(self._queue_statuses.queue.run(writes), name="queue statuses")
                 group.create_task(self._conditions.queue.run(writes), name="conditions")
+                await self._usage.begin()
+                group.create_task(self._usage.run(), name="usage")
                 group.create_task(self._cycles(), name="cycles")
         finally:
             context.metrics.volcano.queues.state = None

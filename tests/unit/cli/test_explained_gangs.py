@@ -176,3 +176,52 @@ def test_a_queue_that_holds_more_than_a_limit_which_nothing_enforces() -> None:
     assert found["notEnforced"] == said
     assert said in text_of(found).splitlines()
     assert of_queue(team, seen, load_config(None), 0.0)["notEnforced"] == ""
+
+
+SAVED = '{"at": 0, "queues": {"team": {"resource": "cpu", "namespaces": {"vision": [7200, 3], "speech": [3600, 0]}}}}'
+COUNTING = """
+actions: allocate
+tiers: [{plugins: [{name: gang}, {name: fairshare, arguments: {fairshare.resourceKey: cpu, fairshare.persistState: true}}, {name: predicates}]}]
+"""
+
+
+def test_a_queue_whose_namespaces_take_turns() -> None:
+    team = msgspec.convert(queue("team"), Queue)
+    groups = [
+        pod_group("train", 1, queue="team", phase="Running", namespace="vision"),
+        pod_group("next", 1, queue="team", phase="Inqueue", namespace="vision"),
+        pod_group("next", 1, queue="team", phase="Inqueue", namespace="speech"),
+    ]
+    pods = [
+        pod("train-0", group="train", cpu="3", node="n", phase="Running", namespace="vision"),
+        pod("next-0", group="next", cpu="2", namespace="vision"),
+        pod("next-0", group="next", cpu="2", namespace="speech"),
+    ]
+    objects = ClusterObjects(
+        nodes=msgspec.convert([node("n", "4")], list[Node]),
+        queues=[team],
+        pod_groups=msgspec.convert(groups, list[PodGroup]),
+        pods=msgspec.convert(pods, list[Pod]),
+        usage=SAVED,
+    )
+    seen, config = ReadableCluster("vision", objects), load_config(COUNTING)
+    found = of_queue(team, seen, config, 0.0)
+    assert found["namespaces"] == {
+        "resource": "cpu",
+        "byNamespace": {
+            "speech": {"usedHours": 1.0, "holds": "0", "waitsFor": "2", "share": "2"},
+            "vision": {"usedHours": 2.0, "holds": "3", "waitsFor": "2", "share": "2"},
+        },
+    }
+    assert [each["podGroup"] for each in found["waiting"]] == ["speech/next", "vision/next"]
+    text = text_of(found)
+    assert "Namespaces by what they have used of cpu, in hours of one, with a half-life:" in text
+    assert "speech     1.00  0      2          2" in text
+    assert of_queue(team, seen, load_config(None), 0.0)["namespaces"] is None
+
+
+def test_a_saved_usage_that_cannot_be_read_is_said() -> None:
+    objects = ClusterObjects(nodes=msgspec.convert([node("n", "4")], list[Node]), usage="{")
+    team = msgspec.convert(queue("team"), Queue)
+    found = of_queue(team, ReadableCluster("default", objects), load_config(COUNTING), 0.0)
+    assert "data[usage.json] is not the saved usage of namespaces" in found["notComputed"]
