@@ -28,7 +28,7 @@ test: $(READY_DEV) controlplane ## Run every test, those on a real control plane
 	GOGC=300 $(PY) -m pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not alone" # in the order of tests/support/order.py
 	GOGC=300 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m alone
 
-test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenSSH and PyTorch (3 min; needs apt, and root or subordinate uids)
+test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenSSH, PyTorch, TensorFlow and Ray (4 min; needs apt, and root or subordinate uids)
 	$(PY) -m pytest -m frameworks
 
 test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (1 min)
@@ -63,7 +63,7 @@ manifests: $(READY_DEV) controlplane ## Write deploy/pumice.yaml, which installs
 controlplane: ## Build the real kube-apiserver, kube-scheduler, etcd, kwok, kubectl and helm (once, 7 min)
 	@python3 -m tests.support.controlplane build
 
-frameworks: ## Build images with the real OpenSSH, Open MPI, MPICH and PyTorch (once, 1 min, 1.2 GiB)
+frameworks: ## Build images with the real OpenSSH, Open MPI, MPICH, PyTorch, TensorFlow and Ray (once, 3 min, 2.9 GiB)
 	@python3 -m tests.support.images build
 
 docs: | $(UV) ## Build the documentation as a site, into build/site (10 s)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["ALL_REDUCE_MPI", "ALL_REDUCE_TORCH", "Said", "file_and", "said"]
+__all__ = [
+    "ALL_REDUCE_MPI",
+    "ALL_REDUCE_TORCH",
+    "STEP_TENSORFLOW",
+    "TASKS_RAY",
+    "Said",
+    "file_and",
+    "said",
+]
 
 ALL_REDUCE_TORCH = """
 import os, socket, time, torch
@@ -37,6 +45,46 @@ mpi.MPI_Comm_size(world, byref(size))
 mpi.MPI_Allreduce(byref(rank), byref(total), 1, number, add, world)
 print(f"{socket.gethostname()}: rank {rank.value} of {size.value}, sum {total.value}", flush=True)
 mpi.MPI_Finalize()
+"""
+
+STEP_TENSORFLOW = """
+import socket
+import tensorflow as tf
+tf.config.threading.set_intra_op_parallelism_threads(1)
+tf.config.threading.set_inter_op_parallelism_threads(1)
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+rank, size = strategy.cluster_resolver.task_id, strategy.num_replicas_in_sync
+with strategy.scope():
+    weight = tf.Variable(2.0)
+@tf.function
+def step(example):
+    def on_each(example):
+        with tf.GradientTape() as tape:
+            loss = weight * example
+        gradient = tape.gradient(loss, weight)
+        return tf.distribute.get_replica_context().all_reduce("sum", gradient)
+    return strategy.run(on_each, args=(example,))
+total = int(step(tf.constant(rank + 1.0)))
+print(f"{socket.gethostname()}: rank {rank} of {size}, sum {total}", flush=True)
+"""
+"""The gradients that the workers add up are the numbers from 1 on."""
+
+TASKS_RAY = """
+import os, socket, time, ray
+for attempt in range(100):
+    try:
+        ray.init(f"ray://{os.environ['HEAD']}")
+        break
+    except ConnectionError:
+        time.sleep(1)
+@ray.remote(num_cpus=1)
+def where():
+    time.sleep(0.5)
+    return socket.gethostname()
+hosts = set()
+while len(hosts) < 3:
+    hosts.update(ray.get([where.remote() for _ in range(3)]))
+print("tasks ran on", *sorted(hosts), flush=True)
 """
 
 _LINE = re.compile(r"(\S+): rank (\d+) of (\d+), sum (\d+)")

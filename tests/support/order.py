@@ -50,6 +50,8 @@ WAITING = (
     "tests/chart/test_life_of_a_release.py",
     "tests/integration/webhook/test_controlplane.py",
     "tests/frameworks/test_mpi.py",
+    "tests/frameworks/test_ray.py",
+    "tests/frameworks/test_tensorflow.py",
     "tests/frameworks/test_ssh.py",
     "tests/integration/webhook/test_policies_controlplane.py",
     "tests/integration/webhook/test_table_controlplane.py",

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from tests.support.images import recipe
 from tests.support.images.debian import DebianError, unpack
-from tests.support.images.finishing import finish
-from tests.support.wheels import WheelError, install
+from tests.support.images.finishing import finish, finish_wheels, packages_of
+from tests.support.wheels import WheelError, install, install_locked
 
 __all__ = ["GIVEN", "Builder", "ImageError"]
 
@@ -31,7 +31,7 @@ GIVEN = "PUMICE_TEST_IMAGES"
 
 ELSEWHERE = (
     f"Where images cannot be built, have {GIVEN} name a folder with the root file systems "
-    f"{', '.join((recipe.BASE, *recipe.PINS))} (CONTRIBUTING.md tells what they hold)."
+    f"{', '.join(recipe.LAYERS)} (CONTRIBUTING.md tells what they hold)."
 )
 
 
@@ -66,9 +66,8 @@ class Builder:
         Raises:
             ImageError: They are neither there nor can they be built here.
         """
-        layers = (recipe.BASE, *recipe.PINS)
         if self.given is not None:
-            missing = [name for name in layers if not (self.given / name).is_dir()]
+            missing = [name for name in recipe.LAYERS if not (self.given / name).is_dir()]
             if missing:
                 raise ImageError(f"{GIVEN} is {self.given}, which lacks {', '.join(missing)}")
         elif not self.home.is_dir():
@@ -110,6 +109,10 @@ class Builder:
         say(f"fetching OpenSSH and PyTorch of Debian {recipe.SUITE} (270 MiB)")
         packages = unpack(recipe.PACKAGES, base, apt, self.environ)
         finish(base)
+        for layer, lock in recipe.LOCKED.items():
+            say(f"installing {layer} and what it needs")
+            install_locked(lock, recipe.PYTHON, packages_of(made / layer), self.environ)
+            finish_wheels(base, made / layer)
         record = {"packages": packages, "wheels": [pin[0] for pin in recipe.PINS.values()]}
         (made / "contents.json").write_text(json.dumps(record, indent=2) + "\n")
 

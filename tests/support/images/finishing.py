@@ -11,7 +11,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-__all__ = ["HOMES", "finish"]
+from tests.support.images.recipe import PYTHON
+
+__all__ = ["HOMES", "finish", "finish_wheels", "packages_of"]
 
 HOMES = {0: "/root", 1000: "/home/user"}
 """Users of the images who can log in: uid and home."""
@@ -30,7 +32,8 @@ FILES = {
     "etc/resolv.conf": "",
     "etc/ld.so.conf": "include /etc/ld.so.conf.d/*.conf\n",
 }
-FOLDERS = ("dev", "etc", "home/user", "proc", "root", "run", "sys", "tmp", "var/tmp")
+FOLDERS = ("dev", "etc", "home/user", "proc", "root", "run", "sys", "tmp", "usr/local", "var/tmp")
+PACKAGES = Path("usr/local/lib", f"python{PYTHON}", "dist-packages")
 LINKS = {"usr/bin/sh": "dash", "var/run": "/run", "var/lock": "/run/lock"}
 
 
@@ -70,6 +73,30 @@ def finish(root: Path) -> None:
     _run(root, "/usr/bin/python3", "-m", "compileall", "-q", *_imported(root))
 
 
+def packages_of(layer: Path) -> Path:
+    """Where Debian's Python looks for packages that Debian did not bring."""
+    return layer / PACKAGES
+
+
+def finish_wheels(base: Path, layer: Path) -> None:
+    """Let installed wheels find Debian's Python, and compile them for it.
+
+    Raises:
+        CalledProcessError: A program of the image failed.
+    """
+    programs = layer / "usr/local/bin"
+    programs.mkdir()
+    installed = packages_of(layer) / "bin"
+    for script in installed.iterdir():
+        _, _, text = script.read_text().partition("\n")
+        program = programs / script.name
+        program.write_text(f"#!/usr/bin/python3\n{text}")
+        program.chmod(0o755)
+    shutil.rmtree(installed)
+    mounted = 'mount --bind "$1/usr/local" "$0/usr/local" && exec chroot "$0" python3 -m compileall -q "/$2"'
+    _unshared("--mount", "sh", "-c", mounted, base, layer, PACKAGES)
+
+
 def _mend(root: Path) -> None:
     """Let torchrun start under Python 3.11, as PyTorch itself does from 2.0 on.
 
@@ -89,9 +116,13 @@ def _imported(root: Path) -> list[str]:
 
 def _run(root: Path, *command: str) -> None:
     """Run a program of the image, with the image for its whole file system."""
+    _unshared(f"--root={root}", *command)
+
+
+def _unshared(*words: str | Path) -> None:
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     subprocess.run(
-        ["unshare", *own, f"--root={root}", *command],
+        ["unshare", *own, *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         check=True,

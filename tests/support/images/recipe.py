@@ -1,7 +1,7 @@
-"""What the images hold: Debian packages for all of them, and one MPI, as its users install it, for each.
+"""What the images hold: Debian packages for all of them, and one framework, as its users install it, for each.
 
 An image is a stack of folders. At the bottom lies `base`, a small Debian with OpenSSH and PyTorch for CPUs;
-an MPI is a layer on top of it, which has its programs in `/usr/local` where every shell finds them.
+an MPI, TensorFlow or Ray is a layer on top of it, in `/usr/local` where every shell and Debian's Python look.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ __all__ = [
     "BASE",
     "IMAGES",
     "KEYRING",
+    "LAYERS",
+    "LOCKED",
     "MIRROR",
     "PACKAGES",
     "PINS",
+    "PYTHON",
     "SUITE",
     "digest",
 ]
@@ -61,13 +64,21 @@ PINS = {
 }
 """Layers that are a wheel each: its requirement, and its SHA-256 for x86-64 and for ARM."""
 
+PYTHON = "3.11"
+"""Python of the Debian release."""
+
+LOCKED = {name: Path(__file__).with_name(f"{name}.txt") for name in ("tensorflow", "ray")}
+"""Layers that are a set of wheels for that Python: all requirements with their SHA-256."""
+
 BASE = "base"
-IMAGES = {"base": (BASE,), **{layer: (BASE, layer) for layer in PINS}}
+LAYERS = (BASE, *PINS, *LOCKED)
+IMAGES = {BASE: (BASE,), **{layer: (BASE, layer) for layer in LAYERS[1:]}}
 """Images by name, as their layers from the bottom up."""
 
 
 def digest() -> str:
-    """Changes with what the images are made of: with this file, and with that which finishes them."""
+    """Changes with what the images are made of: with this file, with locks, and with that which finishes them."""
     here = Path(__file__)
-    texts = (file.read_bytes() for file in (here, here.with_name("finishing.py")))
+    files = (here, here.with_name("finishing.py"), *LOCKED.values())
+    texts = (file.read_bytes() for file in files)
     return hashlib.sha256(b"".join(texts)).hexdigest()[:16]

@@ -75,9 +75,9 @@ def test_variables_refer_to_those_before_them() -> None:
 
 def test_images_of_ones_own_must_be_whole(tmp_path: Path) -> None:
     (tmp_path / "base").mkdir()
-    with pytest.raises(ImageError, match="lacks openmpi-4, openmpi-5, mpich-5"):
+    with pytest.raises(ImageError, match="lacks openmpi-4, openmpi-5, mpich-5, tensorflow, ray"):
         Builder({GIVEN: str(tmp_path)}).ensure()
-    for name in ("openmpi-4", "openmpi-5", "mpich-5"):
+    for name in ("openmpi-4", "openmpi-5", "mpich-5", "tensorflow", "ray"):
         (tmp_path / name).mkdir()
     found = Builder({GIVEN: str(tmp_path)}).ensure()
     assert found["mpich-5"] == (tmp_path / "base", tmp_path / "mpich-5")
