@@ -121,8 +121,15 @@ class EmbeddedCluster:
         deletion = Deletion(objects)
         storage.listen(self._define)
         self._collector = GarbageCollector(self._registry, objects, deletion, self._woken.set)
+        self.store = Store(self._registry, objects, deletion)
+        self._nodes: Nodes = (
+            nodes(self.store, clock)
+            if nodes is not None
+            else SimulatedNodes(self.store, clock, timings or NodeTimings())
+        )
         renderer = Renderer(Tables(clock))
-        handlers = Handlers(objects, deletion, renderer)
+        containers = self._nodes.containers
+        handlers = Handlers(objects, deletion, renderer, with_containers=containers is not None)
         self._server = ApiServer(
             self._registry,
             storage,
@@ -130,12 +137,7 @@ class EmbeddedCluster:
             renderer,
             bookmark_interval=bookmark_interval,
             access=Access(security.token) if security else None,
-        )
-        self.store = Store(self._registry, objects, deletion)
-        self._nodes: Nodes = (
-            nodes(self.store, clock)
-            if nodes is not None
-            else SimulatedNodes(self.store, clock, timings or NodeTimings())
+            containers=containers,
         )
         self._volumes = SimulatedStorage(self.store)
         self._workloads = SimulatedWorkloads(self.store, clock) if workloads else None

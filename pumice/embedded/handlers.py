@@ -5,12 +5,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
+from multidict import MultiMapping
 
 from pumice.api.fields import FieldError
 from pumice.embedded import media, patches, schemas, selectors, statuses
 from pumice.embedded.apply import Applier
 from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects
+from pumice.embedded.pod_streams import (
+    CommandRequest,
+    LogRequest,
+    command_request,
+    log_request,
+)
 from pumice.embedded.rendering import Continue, Renderer
 from pumice.embedded.resources import Call, FieldValidation, Target
 from pumice.embedded.storage import Obj, Version, encode
@@ -47,6 +54,11 @@ class HttpRequest:
         """The body's content."""
         return media.decode(self.body, self.headers.get("Content-Type", ""))
 
+    def values(self, name: str) -> tuple[str, ...]:
+        """All values of a query parameter that may be repeated."""
+        found = self.query.getall(name, ()) if isinstance(self.query, MultiMapping) else ()
+        return tuple(found)
+
     def flag(self, name: str) -> bool:
         """A boolean query parameter."""
         return self.query.get(name, "").lower() in {"true", "1"}
@@ -61,6 +73,7 @@ class HttpResponse:
         code: HTTP status code.
         warnings: Texts for `Warning` headers.
         watch: A watch to be streamed instead of the body.
+        stream: What is to be streamed of a container instead.
         media_type: Type of the body.
     """
 
@@ -68,13 +81,29 @@ class HttpResponse:
     code: int = 200
     warnings: list[str] = field(default_factory=list)
     watch: WatchRequest | None = None
+    stream: LogRequest | CommandRequest | None = None
     media_type: str = "application/json"
 
 
 class Handlers:
-    """Answers requests for objects."""
+    """Answers requests for objects.
 
-    def __init__(self, objects: Objects, deletion: Deletion, renderer: Renderer) -> None:
+    Args:
+        objects: The objects.
+        deletion: Deletes them.
+        renderer: Renders them.
+        with_containers: Whether pods have containers that write logs and run commands.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        deletion: Deletion,
+        renderer: Renderer,
+        *,
+        with_containers: bool = False,
+    ) -> None:
+        self._with_containers = with_containers
         self._objects = objects
         self._deletion = deletion
         self._renderer = renderer
@@ -141,16 +170,28 @@ class Handlers:
                 raise statuses.method_not_allowed()
         call = Call(target.resource, target.namespace, target.name)
         version = self._objects.get(call)
-        if target.subresource == "log":
-            text = f"{_SIMULATED}, so pod {target.namespace}/{target.name} has no output\n"
-            if ask.flag("timestamps"):
-                text = f"{(version.obj.get('status') or {}).get('startTime', _EPOCH)} {text}"
-            return HttpResponse(text.encode(), media_type="text/plain")
-        if target.subresource in _STREAMS:
-            raise statuses.bad_request(f"{_SIMULATED}, so pods have no {target.subresource}")
+        if target.subresource == "log" or target.subresource in _STREAMS:
+            return self._of_containers(ask, version.obj)
         if target.subresource == "scale":
             return HttpResponse(encode(scale_of(version.obj)))
         return self._one(ask, call, version)
+
+    def _of_containers(self, ask: HttpRequest, pod: Obj) -> HttpResponse:
+        """What only the containers of a pod can answer."""
+        target = ask.target
+        if not self._with_containers:
+            if target.subresource != "log":
+                raise statuses.bad_request(f"{_SIMULATED}, so pods have no {target.subresource}")
+            text = f"{_SIMULATED}, so pod {target.namespace}/{target.name} has no output\n"
+            if ask.flag("timestamps"):
+                text = f"{(pod.get('status') or {}).get('startTime', _EPOCH)} {text}"
+            return HttpResponse(text.encode(), media_type="text/plain")
+        if target.subresource == "log":
+            return HttpResponse(stream=log_request(pod, ask.query), media_type="text/plain")
+        if target.subresource != "exec":
+            message = f"pods of this cluster have no {target.subresource}: use `kubectl logs -f` or `kubectl exec`"
+            raise statuses.bad_request(message)
+        return HttpResponse(stream=command_request(pod, ask.query, ask.values("command")))
 
     def _create(self, ask: HttpRequest, call: Call) -> HttpResponse:
         obj = _object(ask.decoded())

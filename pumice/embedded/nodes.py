@@ -19,6 +19,7 @@ from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
+from pumice.embedded.streams import Containers
 
 __all__ = ["NodeTimings", "Nodes", "SimulatedNodes", "parse_duration", "ready_node"]
 
@@ -55,7 +56,13 @@ def parse_duration(text: str) -> float | None:
 
 
 class Nodes(Protocol):
-    """What runs the pods of a cluster."""
+    """What runs the pods of a cluster.
+
+    Attributes:
+        containers: The containers of the pods; None where none is started.
+    """
+
+    containers: Containers | None
 
     def add(
         self, name: str, capacity: dict[str, str], labels: dict[str, str], taints: list[Obj]
@@ -75,11 +82,16 @@ class Nodes(Protocol):
 class SimulatedNodes:
     """The kubelets of all simulated nodes.
 
+    Attributes:
+        containers: None: no container is started.
+
     Args:
         store: Where pods and nodes are.
         clock: Gives the moment in UNIX seconds.
         timings: How long things take.
     """
+
+    containers: Containers | None = None
 
     def __init__(self, store: Store, clock: Callable[[], float], timings: NodeTimings) -> None:
         self._store = store

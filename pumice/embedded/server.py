@@ -18,10 +18,12 @@ from aiohttp.abc import AbstractStreamWriter
 from pumice.embedded import discovery, openapi, statuses
 from pumice.embedded.handlers import Handlers, HttpRequest, HttpResponse
 from pumice.embedded.media import MediaForm, wanted_form
+from pumice.embedded.pod_streams import LogRequest
 from pumice.embedded.rendering import Renderer
 from pumice.embedded.resources import ResourceRegistry, locate
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Storage, encode
+from pumice.embedded.streams import Containers, run_command, stream_log
 from pumice.embedded.watching import WatchRequest, watch
 
 __all__ = ["MAX_BODY", "Access", "ApiServer", "make_request"]
@@ -81,6 +83,7 @@ class ApiServer:
         renderer: Renders objects in watches.
         bookmark_interval: Seconds between two bookmarks of a watch that asks for them.
         access: Checks the credentials of a request; None to allow all requests.
+        containers: The containers of pods; None where there are none.
     """
 
     def __init__(
@@ -92,9 +95,11 @@ class ApiServer:
         *,
         bookmark_interval: float,
         access: Access | None = None,
+        containers: Containers | None = None,
     ) -> None:
         self._registry = registry
         self._access = access
+        self._containers = containers
         self._storage = storage
         self._handlers = handlers
         self._renderer = renderer
@@ -136,6 +141,10 @@ class ApiServer:
         )
         if answer.watch is not None:
             return await self._stream(request, answer.watch)
+        if answer.stream is not None and self._containers is not None:
+            if isinstance(answer.stream, LogRequest):
+                return await stream_log(request, answer.stream, self._containers)
+            return await run_command(request, answer.stream, self._containers)
         return _answered(answer)
 
     async def _stream(self, request: web.BaseRequest, asked: WatchRequest) -> web.StreamResponse:

@@ -160,7 +160,7 @@ class Node:
                     with contextlib.suppress(BlockingIOError):
                         reading.recv(4096)
                     self._reap()
-                else:
+                elif key.data.pipe == key.fd:  # unless it has been reaped a moment ago
                     self._hear(key.fd)
             if time.monotonic() - looked >= _TICK:
                 self._look_at_usage()

@@ -25,6 +25,7 @@ from pumice.embedded.nodes import ready_node
 from pumice.embedded.statuses import ApiStatusError, bad_request
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
+from pumice.embedded.streams import Containers
 
 __all__ = ["Kubelet"]
 
@@ -58,6 +59,7 @@ class Kubelet:
         machine: Machine,
         on_line: Callable[[Pod, str, int, bytes], None],
     ) -> None:
+        self.containers: Containers | None = self
         self.machine = machine
         self.on_line = on_line
         self._store = store
@@ -117,20 +119,21 @@ class Kubelet:
             ApiStatusError: There is no such container, or it has not run (400).
         """
         pod = self.pod(namespace, name)
-        chosen = _chosen(pod, name, container)
-        runs = pod.logs.get(chosen, []) if pod else []
+        runs = pod.logs.get(container, []) if pod else []
         if previous:
             restarts = (
-                next((each.restarts for each in pod.states if each.name == chosen), 0) if pod else 0
+                next((each.restarts for each in pod.states if each.name == container), 0)
+                if pod
+                else 0
             )
             if not restarts or len(runs) < 2:
                 raise bad_request(
-                    f'previous terminated container "{chosen}" in pod "{name}" not found'
+                    f'previous terminated container "{container}" in pod "{name}" not found'
                 )
             return runs[-2].read(**how)
         if not runs:
             raise bad_request(
-                f'container "{chosen}" in pod "{name}" is waiting to start: ContainerCreating'
+                f'container "{container}" in pod "{name}" is waiting to start: ContainerCreating'
             )
         return runs[-1].read(**how)
 
@@ -149,7 +152,7 @@ class Kubelet:
         Args:
             namespace: Of the pod.
             name: Of the pod.
-            container: Its name; empty for the first one.
+            container: Its name.
             command: Program and arguments.
             descriptors: Standard input, output and error.
             tty: Whether they are a terminal.
@@ -158,11 +161,10 @@ class Kubelet:
             ApiStatusError: The container does not run (400), or there is no such program.
         """
         pod = self.pod(namespace, name)
-        chosen = _chosen(pod, name, container)
-        process = pod.process_of(chosen) if pod else ""
+        process = pod.process_of(container) if pod else ""
         if pod is None or not process:
-            raise bad_request(f'container "{chosen}" of pod "{name}" does not run')
-        state = next(each for each in pod.states if each.name == chosen)
+            raise bad_request(f'container "{container}" of pod "{name}" does not run')
+        state = next(each for each in pod.states if each.name == container)
         key = f"exec{next(self._numbers)}"
         ended = self._executions[key] = asyncio.get_running_loop().create_future()
         try:
@@ -366,21 +368,3 @@ class Kubelet:
         for pod in self._by_key.values():
             if pod.namespace == namespace:
                 self._spawn(pod.refresh())
-
-
-def _chosen(pod: Pod | None, name: str, container: str) -> str:
-    """The container that is meant.
-
-    Raises:
-        ApiStatusError: There is none, or several (400).
-    """
-    if pod is None:
-        raise bad_request(f'pod "{name}" has not begun to run on this node')
-    names = [each.name for each in pod.states]
-    if container and container not in names:
-        raise bad_request(f"container {container} is not valid for pod {name}")
-    regular = [each["name"] for each in pod.manifest["spec"]["containers"]]
-    if not container and len(regular) > 1:
-        what = f"a container name must be specified for pod {name}, choose one of: {regular}"
-        raise bad_request(what)
-    return container or str(regular[0])

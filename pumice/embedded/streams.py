@@ -1,0 +1,325 @@
+"""Logs of containers, and commands in them, over HTTP.
+
+kube-apiserver passes such requests to the node's kubelet; here `Containers` stands for all kubelets. A command's
+streams share one WebSocket, and the first byte of each message names the stream.
+
+Source: KEP-4006, "Transition from SPDY to WebSockets"; `k8s.io/apimachinery/pkg/util/remotecommand`.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import struct
+import termios
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Protocol, Self
+
+import msgspec
+import structlog
+from aiohttp import WSMsgType, web
+
+from pumice.embedded import statuses
+from pumice.embedded.pod_streams import STDERR, STDIN, STDOUT, CommandRequest, LogRequest
+from pumice.embedded.statuses import ApiStatusError
+from pumice.embedded.storage import Obj, encode
+
+__all__ = ["Containers", "run_command", "stream_log"]
+
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_STATUS, _RESIZE, _CLOSE = 3, 4, 255
+_CHUNK = 32 * 1024
+_END_OF_INPUT = b"\x04"
+_PATIENCE = 2.0
+"""Seconds that output may take after its command has ended: what it left in the background may hold the pipe."""
+
+_log = structlog.get_logger(__name__)
+
+
+class Containers(Protocol):
+    """The containers of all nodes, as their kubelets give access to them."""
+
+    def read_log(
+        self,
+        namespace: str,
+        name: str,
+        container: str,
+        *,
+        previous: bool,
+        follow: bool,
+        tail: int | None,
+        since: float | None,
+        timestamps: bool,
+        limit: int | None,
+    ) -> AsyncIterator[bytes]:
+        """Lines of a container's log; with `follow` until the container has ended.
+
+        Args:
+            namespace: The pod's namespace.
+            name: The pod's name.
+            container: The container's name.
+            previous: The log of the container before it was restarted.
+            follow: Whether to wait for further lines.
+            tail: The last lines only.
+            since: Lines from that moment on, in UNIX seconds.
+            timestamps: Whether each line begins with its moment.
+            limit: Bytes at most.
+
+        Raises:
+            ApiStatusError: 400: there is no such log.
+        """
+
+    async def execute(
+        self,
+        namespace: str,
+        name: str,
+        container: str,
+        command: Sequence[str],
+        descriptors: Sequence[int],
+        *,
+        tty: bool,
+    ) -> int:
+        """Run a command beside the container's own and return its exit code; cancellation kills it.
+
+        Args:
+            namespace: The pod's namespace.
+            name: The pod's name.
+            container: The container's name.
+            command: Program and arguments.
+            descriptors: Standard input, output and error.
+            tty: Whether they are a terminal, which becomes the command's own.
+
+        Raises:
+            ApiStatusError: 400: the container does not run, or has no such program.
+        """
+
+
+async def stream_log(
+    request: web.BaseRequest, asked: LogRequest, containers: Containers
+) -> web.StreamResponse:
+    """Answer with a log, as its lines come.
+
+    Raises:
+        ApiStatusError: 400: there is no such log.
+    """
+    since = asked.since_time
+    if asked.since_seconds is not None:
+        since = time.time() - asked.since_seconds
+    lines = containers.read_log(
+        asked.namespace,
+        asked.pod,
+        asked.container,
+        previous=asked.previous,
+        follow=asked.follow,
+        tail=asked.tail,
+        since=since,
+        timestamps=asked.timestamps,
+        limit=asked.limit,
+    )
+    response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+    response.enable_chunked_encoding()
+    # Most logs that are followed end because the client closes the connection.
+    with contextlib.suppress(ConnectionError):
+        await response.prepare(request)
+        async for part in lines:
+            await response.write(part)
+        await response.write_eof()
+    return response
+
+
+async def run_command(
+    request: web.BaseRequest, asked: CommandRequest, containers: Containers
+) -> web.StreamResponse:
+    """Run a command whose streams are a WebSocket's, and end with its Status.
+
+    Raises:
+        ApiStatusError: 400: the client opens no WebSocket.
+    """
+    socket = web.WebSocketResponse(protocols=PROTOCOLS)
+    found = socket.can_prepare(request)
+    if not found.ok or found.protocol not in PROTOCOLS:
+        message = f"streams need a WebSocket with the protocol {' or '.join(PROTOCOLS)}: use kubectl 1.31 or newer"
+        raise statuses.bad_request(message)
+    await socket.prepare(request)
+    pipes = _Pipes.open(asked)
+    try:
+        with contextlib.suppress(ConnectionError):
+            status = await _run(socket, asked, containers, pipes)
+            if status is not None:
+                await socket.send_bytes(bytes([_STATUS]) + encode(status))
+                await socket.close()
+    finally:
+        pipes.close_all()
+    return socket
+
+
+async def _run(
+    socket: web.WebSocketResponse, asked: CommandRequest, containers: Containers, pipes: "_Pipes"
+) -> Obj | None:
+    """Run the command; its Status, None if the client left before it ended."""
+    command = asyncio.create_task(
+        containers.execute(
+            asked.namespace,
+            asked.pod,
+            asked.container,
+            asked.command,
+            pipes.theirs,
+            tty=asked.tty,
+        )
+    )
+    client = asyncio.create_task(_receive(socket, pipes))
+    outputs = [
+        asyncio.create_task(_send(socket, stream, source))
+        for stream, source in pipes.outputs.items()
+    ]
+    try:
+        await asyncio.wait([command, client], return_when=asyncio.FIRST_COMPLETED)
+        if not command.done():
+            return None
+        pipes.close(*pipes.theirs)
+        if outputs:
+            await asyncio.wait(outputs, timeout=_PATIENCE)
+        return _ended(command)
+    finally:
+        tasks = (command, client, *outputs)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _ended(command: asyncio.Task[int]) -> Obj:
+    """The Status of a command that has ended, as kubelet words it."""
+    try:
+        code = command.result()
+    except ApiStatusError as error:
+        return error.body()
+    except Exception as error:
+        _log.exception("a command in a container failed")
+        return statuses.internal(f"{type(error).__name__}: {error}").body()
+    if not code:
+        return {"metadata": {}, "status": "Success"}
+    return {
+        "metadata": {},
+        "status": "Failure",
+        "reason": "NonZeroExitCode",
+        "message": f"command terminated with non-zero exit code: exit status {code}",
+        "details": {"causes": [{"reason": "ExitCode", "message": str(code & 0xFF)}]},
+    }
+
+
+@dataclass(slots=True)
+class _Pipes:
+    """A command's streams: pipes, or one terminal.
+
+    Attributes:
+        theirs: The command's ends: standard input, output and error.
+        input: Where the client's input is written; None when it sends none, or no more.
+        outputs: Where output is read from, by stream.
+        terminal: Our end of the terminal.
+    """
+
+    theirs: tuple[int, int, int]
+    input: int | None
+    outputs: dict[int, int]
+    terminal: int | None = None
+    _closed: set[int] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, asked: CommandRequest) -> Self:
+        """Open what the client wants to use."""
+        if asked.tty:
+            ours, theirs = os.openpty()
+            pipes = cls((theirs,) * 3, ours, {STDOUT: ours}, ours)
+        else:
+            (out, theirs_out), (err, theirs_err) = os.pipe(), os.pipe()
+            theirs_in, into = os.pipe()
+            pipes = cls((theirs_in, theirs_out, theirs_err), into, {STDOUT: out, STDERR: err})
+        for mine in (pipes.input, *pipes.outputs.values()):
+            if mine is not None:
+                os.set_blocking(mine, False)
+        if not asked.tty and STDIN not in asked.streams:
+            pipes.end_input()
+        return pipes
+
+    def end_input(self) -> None:
+        """Let the command read the end of its input."""
+        self.close(self.input)
+        self.input = None
+
+    def close(self, *descriptors: int | None) -> None:
+        """Close descriptors that are not closed yet."""
+        for each in {*descriptors} - self._closed:
+            if each is not None:
+                self._closed.add(each)
+                os.close(each)
+
+    def close_all(self) -> None:
+        """Close what is still open."""
+        self.close(*self.theirs, self.input, *self.outputs.values(), self.terminal)
+
+
+async def _send(socket: web.WebSocketResponse, stream: int, source: int) -> None:
+    """Send what the command writes, up to its end."""
+    while True:
+        await _ready(source)
+        try:
+            part = os.read(source, _CHUNK)
+        except OSError:  # a terminal that no process has open any more
+            return
+        if not part:
+            return
+        await socket.send_bytes(bytes([stream]) + part)
+
+
+async def _receive(socket: web.WebSocketResponse, pipes: _Pipes) -> None:
+    """Pass on what the client sends, until it leaves."""
+    async for message in socket:
+        if message.type is not WSMsgType.BINARY or not message.data:
+            continue
+        stream, content = message.data[0], message.data[1:]
+        if stream == STDIN:
+            await _write(pipes, content)
+        elif stream == _RESIZE and pipes.terminal is not None:
+            _resize(pipes.terminal, content)
+        elif stream == _CLOSE and content[:1] == bytes([STDIN]):
+            if pipes.terminal is None:
+                pipes.end_input()
+            else:
+                await _write(pipes, _END_OF_INPUT)
+
+
+async def _write(pipes: _Pipes, content: bytes) -> None:
+    while content and pipes.input is not None:
+        await _ready(pipes.input, write=True)
+        content = content[os.write(pipes.input, content) :]
+
+
+def _resize(terminal: int, content: bytes) -> None:
+    try:
+        size = msgspec.json.decode(content, type=_Size)
+    except msgspec.DecodeError:  # ValidationError is one, too
+        return
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", size.Height, size.Width, 0, 0))
+
+
+class _Size(msgspec.Struct):
+    """Size of a terminal in characters, as clients send it."""
+
+    Width: Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)]
+    Height: Annotated[int, msgspec.Meta(ge=0, lt=1 << 16)]
+
+
+async def _ready(descriptor: int, *, write: bool = False) -> None:
+    """Wait until a descriptor can be read, or written to."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    add, remove = (
+        (loop.add_writer, loop.remove_writer) if write else (loop.add_reader, loop.remove_reader)
+    )
+    add(descriptor, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        remove(descriptor)
