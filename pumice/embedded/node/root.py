@@ -8,6 +8,7 @@ Folders of other users than the node's cannot be copied into an overlay. So the 
 the upper layer before.
 """
 
+import contextlib
 import errno
 import os
 import stat
@@ -31,6 +32,8 @@ _OWN = ("dev", "proc", "run", "sys", "tmp")
 """Folders of `/` that are not the machine's."""
 _WRITTEN = ("/etc", "/root", "/var/cache", "/var/lib", "/var/log", "/var/tmp")
 """Folders in which programs expect to write."""
+_UNKNOWN = 65534
+"""Users whom a user namespace does not have appear to be this one."""
 _MASKED = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 """Parts of `/proc` by which the machine is changed."""
 _PATH = os.O_PATH | os.O_DIRECTORY
@@ -124,7 +127,7 @@ class Root:
         if name:
             os.mkdir(upper)
             os.mkdir(work)
-        os.chmod(upper, stat.S_IMODE(os.stat(layers[-1]).st_mode))
+        _take_after(upper, os.stat(layers[-1]))
         prefix = f"/{name}/" if name else "/"
         for path in wanted:
             if f"{path}/".startswith(prefix):
@@ -240,27 +243,34 @@ def source_of(mount: dict[str, Any]) -> int:
 
 
 def _make_above(upper: str, layers: Sequence[str], path: str) -> None:
-    """Make a folder in the upper layer, with the modes that its parents have below, as far as no link is on the way."""
+    """Make a folder in the upper layer, with owners and modes that its parents have below, as far as no link is on the way."""
     here = ""
     for part in filter(None, path.split("/")):
         if part in (".", ".."):
             return
         here += f"/{part}"
-        mode = 0o755
+        below = None
         for layer in reversed(layers):
-            try:
-                found = os.lstat(f"{layer}{here}").st_mode
-            except OSError:
-                continue
-            if not stat.S_ISDIR(found):
-                return
-            mode = stat.S_IMODE(found)
-            break
+            with contextlib.suppress(OSError):
+                below = os.lstat(f"{layer}{here}")
+                break
+        if below is not None and not stat.S_ISDIR(below.st_mode):
+            return
         try:
             os.mkdir(f"{upper}{here}")
         except FileExistsError:
             continue
-        os.chmod(f"{upper}{here}", mode)
+        os.chmod(f"{upper}{here}", 0o755)
+        if below is not None:
+            _take_after(f"{upper}{here}", below)
+
+
+def _take_after(folder: str, below: os.stat_result) -> None:
+    """Give a folder of the upper layer the owner and the mode of the one that it covers."""
+    if _UNKNOWN not in (below.st_uid, below.st_gid):
+        with contextlib.suppress(OSError):
+            os.chown(folder, below.st_uid, below.st_gid)
+    os.chmod(folder, stat.S_IMODE(below.st_mode))
 
 
 def _escaped(path: str) -> str:
