@@ -15,6 +15,14 @@ from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.files.configuration import read_config
 from pumice.cli.options import Level, MetricsPort, Output, config_option, state_option, whole_number
 from pumice.cli.output import Format, note, paint, table, write, write_json
+from pumice.cli.running.local import (
+    HostPathOption,
+    ImageOption,
+    local_nodes,
+    on_this_machine,
+    read_allowed,
+    read_images,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -31,6 +39,7 @@ EXAMPLES = (
     "pumice dev --detach --kubeconfig dev.kubeconfig",
     "pumice dev --nodes 2,1,4 --run-delay 500ms",
     "pumice dev --state cluster.yaml -v",
+    "pumice dev --run --image python:3.12=/srv/roots/python",
     "pumice dev --nodes 4x64/256Gi/nvidia.com/gpu=8 --port 8001 --kubeconfig /tmp/dev.kubeconfig",
 )
 
@@ -50,8 +59,8 @@ _NodesOption = Annotated[
     typer.Option(
         "--nodes",
         metavar="LIST",
-        help="Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas. Without it "
-        f"{_NODES}, or the Nodes of --state.",
+        help="Nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas. Without it "
+        f"{_NODES}, or the Nodes of --state; with --run one node, with this machine's processors and memory.",
     ),
 ]
 _RunDelayOption = Annotated[
@@ -76,6 +85,13 @@ _StateOption = Annotated[
         "Initial objects, as `kubectl get -o yaml` writes them; may be given several times.",
     ),
 ]
+_RunOption = Annotated[
+    bool,
+    typer.Option(
+        "--run",
+        help="Run pods as processes of this machine, as `pumice run` does, not on simulated nodes.",
+    ),
+]
 _VerboseOption = Annotated[
     bool, typer.Option("-v", "--verbose", help="Log phase changes of Jobs and pods.")
 ]
@@ -92,6 +108,9 @@ def dev(
     context: typer.Context,
     port: _PortOption = 0,
     nodes: _NodesOption = None,
+    runs: _RunOption = False,
+    image: ImageOption = None,
+    allow_host_path: HostPathOption = None,
     run_delay: _RunDelayOption = "100ms",
     config: _ConfigOption = None,
     kubeconfig: _KubeconfigOption = None,
@@ -104,7 +123,8 @@ def dev(
 
     It runs API server, admission, controller, scheduler and simulated nodes. Deployments, ReplicaSets and batch Jobs get pods, too.
     The cluster lives in memory and ends with Ctrl-C. A pod of a simulated node runs until it is deleted, or ends after
-    its annotation pumice.dev/run-duration with the exit code of pumice.dev/exit-code.
+    its annotation pumice.dev/run-duration with the exit code of pumice.dev/exit-code. With --run, pods are processes of this machine
+    instead, and end as these do.
     """
     if context.invoked_subcommand is not None:
         _require_no_options(context)
@@ -122,13 +142,21 @@ def dev(
 
     objects = read(state) if state else []
     given = any(each.object.get("kind") == "Node" for each in objects)
-    specs = read_nodes(nodes or _NODES) if nodes or not given else []
+    if (image or allow_host_path) and not runs:
+        raise UserError("--image and --allow-host-path are of pods that run; add --run")
+    if runs and context.get_parameter_source("run_delay").name == "COMMANDLINE":  # type: ignore[union-attr]
+        raise UserError("--run-delay is of simulated nodes; leave it out beside --run")
+    specs = []
+    if nodes or not given:
+        specs = local_nodes(nodes) if runs else read_nodes(nodes or _NODES)
+    images, allowed = read_images(image or ()), read_allowed(allow_host_path or ())
     delay = read_seconds("--run-delay", run_delay) if run_delay not in ("0", "0s") else 0.0
     scheduling = read_config(config)
     if kubeconfig is not None:
         dev_kubeconfig.check(kubeconfig)
     logs.configure(json=False, level=Level.INFO if verbose else Level.WARNING)
-    starting = dev_cluster(
+    starting = partial(
+        dev_cluster,
         specs,
         port=port,
         timings=NodeTimings(start=delay),
@@ -136,7 +164,8 @@ def dev(
         state=objects,
         on_write=log_life if verbose else None,
     )
-    run(partial(_serve, starting, port, kubeconfig, metrics_port))
+    cluster = on_this_machine(images, allowed, starting) if runs else starting()
+    run(partial(_serve, cluster, port, kubeconfig, metrics_port))
 
 
 async def _serve(

@@ -1,18 +1,20 @@
 """`pumice run`: Jobs that really run, as processes of this machine."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pumice.cli.exits import UserError, finish
 from pumice.cli.files.configuration import read_config
 from pumice.cli.options import Files, config_option
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pumice.cli.development.dev_cluster import SimulatedNode
+from pumice.cli.running.local import (
+    HostPathOption,
+    ImageOption,
+    local_nodes,
+    read_allowed,
+    read_images,
+)
 
 __all__ = ["EXAMPLES", "run"]
 
@@ -24,15 +26,6 @@ EXAMPLES = (
     "pumice run flow.yaml --dry-run",
 )
 
-_ImageOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--image",
-        metavar="NAME=DIR",
-        help="A root file system in place of an image, layers from the bottom up with colons between. Images that are not named are "
-        "this machine's root. Repeat it for several.",
-    ),
-]
 _NodesOption = Annotated[
     str | None,
     typer.Option(
@@ -40,14 +33,6 @@ _NodesOption = Annotated[
         metavar="LIST",
         help="Nodes that this machine is for the scheduler: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas. "
         "Without it one, with its processors and memory.",
-    ),
-]
-_HostPathOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--allow-host-path",
-        metavar="DIR",
-        help="A directory of this machine below which volumes `hostPath` may lie. Repeat it for several.",
     ),
 ]
 _TimeoutOption = Annotated[
@@ -72,9 +57,9 @@ _ConfigOption = Annotated[
 
 def run(
     files: Files,
-    image: _ImageOption = None,
+    image: ImageOption = None,
     nodes: _NodesOption = None,
-    allow_host_path: _HostPathOption = None,
+    allow_host_path: HostPathOption = None,
     timeout: _TimeoutOption = None,
     config: _ConfigOption = None,
     dry_run: _DryRunOption = False,
@@ -106,50 +91,12 @@ def run(
             raise UserError(f"--timeout {timeout}: {problem}")
     plan = RunPlan(
         manifests=named(read(files)),
-        nodes=_nodes(nodes),
-        images=_images(image or ()),
-        allowed=_allowed(allow_host_path or ()),
+        nodes=local_nodes(nodes),
+        images=read_images(image or ()),
+        allowed=read_allowed(allow_host_path or ()),
         config=read_config(config),
         timeout=seconds,
         keep=keep,
     )
     logs.configure(json=False, level=Level.WARNING)
     finish(following.dry_run(plan) if dry_run else following.run(plan))
-
-
-def _nodes(text: str | None) -> "list[SimulatedNode]":
-    from dataclasses import replace
-
-    from pumice.cli.development.dev_cluster import read_nodes
-    from pumice.embedded.node.kubelet import MOST_PODS
-    from pumice.embedded.node.machine import capacity
-
-    processors, memory = capacity()
-    if text is None:
-        found = read_nodes(processors, memory)
-    else:
-        count = len(read_nodes(text))
-        found = read_nodes(text, f"{int(memory.removesuffix('Mi')) // count}Mi")
-    return [replace(each, pods=max(1, MOST_PODS // len(found))) for each in found]
-
-
-def _images(given: "Sequence[str]") -> "Mapping[str, list[Path]]":
-    found = {}
-    for each in given:
-        name, separator, folders = each.rpartition("=")
-        if not separator or not name or not folders:
-            raise UserError(
-                f"--image {each}: expected NAME=DIR, for example python:3.12=/srv/python"
-            )
-        found[name] = [Path(folder).absolute() for folder in folders.split(":")]
-        for folder in found[name]:
-            if not folder.is_dir():
-                raise UserError(f"--image {each}: there is no directory {folder}")
-    return found
-
-
-def _allowed(given: "Sequence[Path]") -> list[Path]:
-    for each in given:
-        if not each.is_dir():
-            raise UserError(f"--allow-host-path {each}: there is no such directory")
-    return [each.absolute() for each in given]

@@ -10,6 +10,7 @@ from pumice.api.fields import plain
 from pumice.cli.exits import USAGE, UserError, finish
 from pumice.cli.files.manifests import Manifest, Raw
 from pumice.cli.output import note
+from pumice.cli.running.local import announce_machine
 
 if TYPE_CHECKING:
     from pumice.cli.development.dev_cluster import SimulatedNode
@@ -85,11 +86,7 @@ class RunPlan:
         """
         from pumice.embedded.node.demands import has_probes
 
-        note(f"mode: {machine.mode}")
-        held = "CPU, memory and numbers of processes are held by cgroups"
-        if machine.cgroups is None:
-            held = "no cgroup may be made here; numbers of processes and bytes in files are held"
-        note(f"limits: {held}")
+        announce_machine(machine)
         named = {
             str(container.get("image") or "")
             for spec in specs
