@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.frameworks.running import Images, Live, Result, live_cluster, run_jobs
 from tests.support.images.builder import Builder
-from tests.support.pods.cluster import Running
-from tests.support.pods.node import Node
-from tests.support.pods.wired import Wired
 
-Run = Callable[[Wired], Running]
+Run = Callable[..., Result]
+"""`run_jobs` without its first two arguments."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,20 +23,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def images() -> dict[str, tuple[Path, ...]]:
+def images() -> Images:
     """The images, built when they are missing."""
     return Builder().ensure()
 
 
 @pytest.fixture
-def run(images: dict[str, tuple[Path, ...]], tmp_path: Path) -> Iterator[Run]:
-    """Run a wired Job on a node of the test's own; its pods are yet to start."""
-    (tmp_path / "node").mkdir()
-    node = Node(tmp_path / "node")
-    numbers = itertools.count(1)
+def run(images: Images, tmp_path: Path) -> Run:
+    """Run Jobs to their end."""
+    return partial(run_jobs, tmp_path, images)
 
-    def begin(job: Wired) -> Running:
-        return Running(node, job, images, tmp_path / f"job-{next(numbers)}")
 
-    yield begin
-    node.end()
+@pytest.fixture
+async def live(images: Images) -> AsyncIterator[Live]:
+    """A cluster whose pods run on this machine."""
+    async with live_cluster(images) as found:
+        yield found

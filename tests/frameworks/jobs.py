@@ -7,7 +7,7 @@ from typing import Any
 from tests.frameworks.programs import ALL_REDUCE_MPI, ALL_REDUCE_TORCH, file_and
 from tests.kit.builders import job, task
 
-__all__ = ["IDLE", "SSHD", "USERS_SSHD", "mpi_job", "pod_spec", "torch_job"]
+__all__ = ["ENDS_THE_JOB", "IDLE", "SSHD", "USERS_SSHD", "mpi_job", "pod_spec", "torch_job"]
 
 Raw = dict[str, Any]
 
@@ -21,6 +21,8 @@ USERS_SSHD = (
 """The same for a user who is not root: it needs a host key of its own, and a port above 1023."""
 
 IDLE = "exec sleep infinity"
+ENDS_THE_JOB = [{"event": "TaskCompleted", "action": "CompleteJob"}]
+"""Policy of a task: the others serve it."""
 
 
 def pod_spec(image: str, script: str, **fields: Any) -> Raw:
@@ -33,28 +35,33 @@ def mpi_job(
     image: str,
     workers: int = 3,
     *,
+    launch: str = IDLE,
     server: str = SSHD,
     port: int = 22,
     ssh: tuple[str, ...] = (),
     **fields: Any,
 ) -> Raw:
-    """A launcher that waits for commands, and workers with two slots each that serve ssh.
+    """A launcher, with which the Job is over, and workers with two slots each that serve ssh.
 
     Args:
         image: The image of all of them.
         workers: How many.
+        launch: What the launcher runs.
         server: What a worker runs.
         port: Where it listens.
         ssh: Arguments of plugin `ssh`.
         fields: Fields of the pods.
     """
-    launcher = pod_spec(image, file_and(ALL_REDUCE_MPI, IDLE), **fields)
+    launcher = pod_spec(image, file_and(ALL_REDUCE_MPI, launch), **fields)
     worker = pod_spec(image, file_and(ALL_REDUCE_MPI, server.format(port=port)), **fields)
     worker["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
     given = [f"--port={port}"] if port != 22 else []
     return job(
         "pi",
-        [task("master", spec=launcher), task("worker", workers, spec=worker)],
+        [
+            task("master", spec={**launcher, "restartPolicy": "Never"}, policies=ENDS_THE_JOB),
+            task("worker", workers, spec=worker),
+        ],
         plugins={"svc": [], "ssh": list(ssh), "mpi": ["--wait-workers-enabled", *given]},
     )
 
@@ -63,7 +70,7 @@ def torch_job(
     command: str, *arguments: str, workers: int = 2, processes: int = 1, **env: str
 ) -> Raw:
     """A master and workers that run one command; keyword arguments are variables of the template."""
-    spec = pod_spec("base", file_and(ALL_REDUCE_TORCH, command))
+    spec = pod_spec("base", file_and(ALL_REDUCE_TORCH, command), restartPolicy="Never")
     container = spec["containers"][0]
     container["resources"] = {"limits": {"nvidia.com/gpu": str(processes)}}
     container["env"] = [{"name": name, "value": value} for name, value in env.items()]

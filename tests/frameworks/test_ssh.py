@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 from typing import Any
 
 import pytest
 
+from pumice.controller.worker.secrets import make_keys
 from tests.frameworks.conftest import Run
-from tests.frameworks.jobs import SSHD, USERS_SSHD, pod_spec
+from tests.frameworks.jobs import ENDS_THE_JOB, SSHD, USERS_SSHD, pod_spec
+from tests.frameworks.running import Live
 from tests.kit.builders import job, task
-from tests.support.pods.cluster import Running
-from tests.support.pods.wired import wired
 
 HOME = "--ssh-key-file-path=/home/user/.ssh"
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectionAttempts=20")
@@ -27,79 +28,70 @@ def pair(
     return job("pair", [task("node", replicas, spec=spec)], plugins=plugins)
 
 
-def assert_everybody_gets_everywhere(running: Running, user: str) -> None:
+def nodes(number: int) -> list[str]:
+    return [f"pair-node-{index}" for index in range(number)]
+
+
+async def assert_everybody_gets_everywhere(live: Live, user: str, replicas: int = 2) -> None:
     """By the names in the configuration, and by addresses as they stand in host files."""
-    for one, other in itertools.permutations(running.pods, 2):
+    await live.started(*nodes(replicas))
+    for one, other in itertools.permutations(nodes(replicas), 2):
         for name in (other, f"{other}.pair"):
-            answer = running[one].run(*SSH, name, "hostname; id -un; id -G")
+            answer = await live.execute(one, *SSH, name, "hostname; id -un; id -G")
             assert answer.code == 0, answer.stderr
             assert answer.lines[:2] == [other, user]
 
 
 @pytest.mark.parametrize("kind", ["rsa", "ed25519"])
-async def test_root_logs_in_anywhere(run: Run, kind: str) -> None:
-    running = run(await wired(pair(SSHD, f"--ssh-key-type={kind}", replicas=3)))
-    running.start()
-    assert_everybody_gets_everywhere(running, "root")
+async def test_root_logs_in_anywhere(live: Live, kind: str) -> None:
+    await live.create(pair(SSHD, f"--ssh-key-type={kind}", replicas=3))
+    await assert_everybody_gets_everywhere(live, "root", 3)
 
 
 @pytest.mark.parametrize("group", [{}, {"fsGroup": 2000}], ids=["alone", "fsGroup"])
-async def test_another_user_logs_in_anywhere(run: Run, group: dict[str, int]) -> None:
-    manifest = pair(USERS_SSHD, HOME, "--ssh-port=2222", port=2222, runAsUser=1000, **group)
-    running = run(await wired(manifest))
-    running.start()
-    assert_everybody_gets_everywhere(running, "user")
+async def test_another_user_logs_in_anywhere(live: Live, group: dict[str, int]) -> None:
+    await live.create(pair(USERS_SSHD, HOME, "--ssh-port=2222", port=2222, runAsUser=1000, **group))
+    await assert_everybody_gets_everywhere(live, "user")
 
 
-async def test_keys_of_a_secret_of_ones_own(run: Run) -> None:
-    donor = await wired(pair(SSHD, "--ssh-key-type=ed25519"))
-    made = donor.get("Secret", "pair-ssh")
-    assert made is not None
-    data = {
-        "ssh-privatekey": made["data"]["id_ed25519"],
-        "ssh-publickey": made["data"]["id_ed25519.pub"],
+async def test_keys_of_a_secret_of_ones_own(live: Live) -> None:
+    private, public = await make_keys("ed25519")
+    data = {"ssh-privatekey": private, "ssh-publickey": public}
+    own = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "mine"},
+        "data": {key: base64.b64encode(each).decode() for key, each in data.items()},
     }
-    own = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine"}, "data": data}
-    arguments = ("--ssh-key-secret=mine", "--ssh-key-type=ed25519")
-    running = run(await wired(pair(SSHD, *arguments), own))
-    running.start()
-    assert_everybody_gets_everywhere(running, "root")
+    await live.create(own)
+    await live.create(pair(SSHD, "--ssh-key-secret=mine", "--ssh-key-type=ed25519"))
+    await assert_everybody_gets_everywhere(live, "root")
 
 
-async def test_a_pod_that_joins_later_is_found_by_those_from_before(run: Run) -> None:
-    running = run(await wired(pair(SSHD)))
-    running.start()
-    running.become(await wired(pair(SSHD, replicas=3)))
-    running.start("pair-node-2")
-    assert_everybody_gets_everywhere(running, "root")
+async def test_a_pod_that_joins_later_is_found_by_those_from_before(live: Live) -> None:
+    await live.create(pair(SSHD))
+    await live.started(*nodes(2))
+    await live.scale("pair", 0, 3)
+    await assert_everybody_gets_everywhere(live, "root", 3)
 
 
-async def test_a_key_of_roots_that_an_fs_group_may_read_is_refused_as_admission_warns(
-    run: Run,
-) -> None:
-    admitted = await wired(pair(SSHD, fsGroup=2000))
-    (warning,) = admitted.warnings
-    assert warning.path.endswith("securityContext.fsGroup")
-    running = run(admitted)
-    running.start()
-    answer = running["pair-node-0"].run(*SSH, "pair-node-1", "hostname")
-    assert answer.code == 255
-    assert "Permissions 0640 for '/root/.ssh/id_rsa' are too open" in answer.stderr
+def test_a_key_of_roots_that_an_fs_group_may_read_is_refused_as_admission_warns(run: Run) -> None:
+    manifest = pair(SSHD, fsGroup=2000)
+    visit = f"{' '.join(SSH)} pair-node-1 hostname; echo ended with $?"
+    visitor = pod_spec("base", visit, securityContext={"fsGroup": 2000}, restartPolicy="Never")
+    manifest["spec"]["tasks"].append(task("visitor", spec=visitor, policies=ENDS_THE_JOB))
+    ran = run(manifest)
+    assert "spec.tasks[0].template.spec.securityContext.fsGroup" in ran.said
+    written = ran.output["pair-visitor-0"]
+    assert written[-1] == "ended with 255"
+    assert any("Permissions 0640 for '/root/.ssh/id_rsa' are too open" in line for line in written)
 
 
-async def test_a_stranger_is_not_let_in(run: Run) -> None:
-    running = run(await wired(pair(SSHD)))
-    running.start()
-    no_key = ("-o", "IdentitiesOnly=yes", "-o", "IdentityFile=/dev/null")
-    answer = running["pair-node-0"].run(
-        *SSH,
-        "-F",
-        "/dev/null",
-        "-o",
-        "StrictHostKeyChecking=no",
-        *no_key,
-        "pair-node-1.pair",
-        "true",
-    )
+async def test_a_stranger_is_not_let_in(live: Live) -> None:
+    await live.create(pair(SSHD))
+    await live.started(*nodes(2))
+    no_key = ("-F", "/dev/null", "-o", "IdentitiesOnly=yes", "-o", "IdentityFile=/dev/null")
+    strange = (*SSH, *no_key, "-o", "StrictHostKeyChecking=no", "pair-node-1.pair", "true")
+    answer = await live.execute("pair-node-0", *strange)
     assert answer.code == 255
     assert "Permission denied" in answer.stderr

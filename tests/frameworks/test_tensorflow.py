@@ -6,17 +6,13 @@ from tests.frameworks.conftest import Run
 from tests.frameworks.jobs import pod_spec
 from tests.frameworks.programs import STEP_TENSORFLOW, Said, file_and, said
 from tests.kit.builders import job, task
-from tests.support.pods.wired import wired
-
-PATIENCE = 120.0
-"""Seconds; importing TensorFlow takes six of CPU, and both processes do it."""
 
 
-async def test_workers_make_a_step_of_a_mirrored_strategy(run: Run) -> None:
+def test_workers_make_a_step_of_a_mirrored_strategy(run: Run) -> None:
     spec = pod_spec("tensorflow", file_and(STEP_TENSORFLOW, "exec python3 /tmp/program.py"))
     spec["restartPolicy"] = "Never"
     manifest = job("train", [task("worker", 2, spec=spec)], plugins={"tensorflow": []})
-    running = run(await wired(manifest))
-    running.start()
-    text = "".join(pod.wait(PATIENCE) for pod in running.pods.values())
-    assert said(text) == [Said(0, "train-worker-0", 2, 3), Said(1, "train-worker-1", 2, 3)]
+    assert said(run(manifest).text) == [
+        Said(0, "train-worker-0", 2, 3),
+        Said(1, "train-worker-1", 2, 3),
+    ]

@@ -9,20 +9,12 @@ import yaml
 from tests.frameworks.conftest import Run
 from tests.frameworks.jobs import torch_job
 from tests.frameworks.programs import ALL_REDUCE_TORCH, Said, file_and, said
-from tests.kit.waiting import wait_until
-from tests.support.pods.cluster import Running
-from tests.support.pods.wired import wired
+from tests.frameworks.running import Live
+from tests.kit.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "indexed-job-pytorch.yaml"
 PATIENCE = 150.0
 """Seconds; importing PyTorch takes two of CPU, and every process does it."""
-
-
-def results(running: Running) -> list[Said]:
-    """What all processes have said, once all pods have ended well."""
-    text = "".join(pod.wait(PATIENCE) for pod in running.pods.values())
-    print(text)  # pytest shows it when the results are not as they should be
-    return said(text)
 
 
 def group(hosts: list[str]) -> list[Said]:
@@ -31,43 +23,45 @@ def group(hosts: list[str]) -> list[Said]:
     return [Said(rank, host, size, size * (size - 1) // 2) for rank, host in enumerate(hosts)]
 
 
-async def test_pods_make_one_process_group(run: Run) -> None:
-    running = run(await wired(torch_job("exec python3 /tmp/program.py")))
-    running.start()
-    assert results(running) == group(["train-master-0", "train-worker-0", "train-worker-1"])
+def test_pods_make_one_process_group(run: Run) -> None:
+    ran = run(torch_job("exec python3 /tmp/program.py"))
+    assert said(ran.text) == group(["train-master-0", "train-worker-0", "train-worker-1"])
 
 
-async def test_torchrun_needs_no_options(run: Run) -> None:
+def test_torchrun_needs_no_options(run: Run) -> None:
     command = "exec python3 -m torch.distributed.run /tmp/program.py"
-    running = run(await wired(torch_job(command, "--wait-master-enabled", workers=1, processes=2)))
-    running.start()
+    ran = run(torch_job(command, "--wait-master-enabled", workers=1, processes=2))
     hosts = ["train-master-0", "train-worker-0"]
-    assert results(running) == group([host for host in hosts for _ in range(2)])
+    assert said(ran.text) == group([host for host in hosts for _ in range(2)])
 
 
-async def test_an_elastic_group_starts_with_the_least_and_takes_more_in(run: Run) -> None:
+async def test_an_elastic_group_starts_with_the_least_and_takes_more_in(live: Live) -> None:
     # torchrun waits for latecomers, 30 s unless told otherwise.
     command = 'exec torchrun --rdzv_conf="$PET_RDZV_CONF,last_call_timeout=2" /tmp/program.py'
-    running = run(await wired(torch_job(command, "--elastic=2:3", STAY_BELOW="3")))
-    running.start("train-master-0", "train-worker-0")
-    first = [running["train-master-0"], running["train-worker-0"]]
+    names = ("train-master-0", "train-worker-0")
+    await live.create(torch_job(command, "--elastic=2:3", workers=1, STAY_BELOW="3"))
 
-    def told() -> list[Said]:
-        return said("".join(pod.log() for pod in first))
+    async def first() -> list[Said]:
+        found = said("\n".join([line for name in names for line in await live.log(name)]))
+        return found if len(found) == 2 else []
 
-    wait_until(lambda: len(told()) == 2, "a group of two", PATIENCE)
-    assert {(each.size, each.total) for each in told()} == {(2, 1)}
-    assert sorted(each.rank for each in told()) == [0, 1]
-    running.start("train-worker-1")
-    later = [each for each in results(running) if each.size == 3]
+    await live.started(*names)
+    found = await until(first, "a group of two", PATIENCE)
+    assert {(each.size, each.total) for each in found} == {(2, 1)}
+    assert sorted(each.rank for each in found) == [0, 1]
+    await live.scale("train", 1, 2)
+    everyone = (*names, "train-worker-1")
+    written = await live.completed(3, seconds=PATIENCE)
+    later = [each for each in said("\n".join(written)) if each.size == 3]
     assert [each.rank for each in later] == [0, 1, 2]
     assert {each.total for each in later} == {3}
-    assert {each.host for each in later} == set(running.pods)
+    assert {each.host for each in later} == set(everyone)
 
 
-async def test_the_indexed_job_of_the_examples(run: Run) -> None:
+async def test_the_indexed_job_of_the_examples(live: Live) -> None:
     manifest = yaml.safe_load(EXAMPLE.read_text())
-    (container,) = manifest["spec"]["template"]["spec"]["containers"]
+    template = manifest["spec"]["template"]
+    (container,) = template["spec"]["containers"]
     assert container["command"] == ["torchrun", "/workspace/train.py"]
     # A process takes seconds to import PyTorch, and torchrun another. More of them show nothing more.
     manifest["spec"] |= {"completions": 3, "parallelism": 3}
@@ -76,6 +70,7 @@ async def test_the_indexed_job_of_the_examples(run: Run) -> None:
         "command": ["sh", "-c", file_and(ALL_REDUCE_TORCH, "exec torchrun /tmp/program.py")],
         "resources": {"limits": {"nvidia.com/gpu": "1"}},
     }
-    running = run(await wired(manifest))
-    running.start()
-    assert results(running) == group([f"resnet-{index}" for index in range(3)])
+    await live.create(manifest)
+    hosts = [f"resnet-{index}" for index in range(3)]
+    written = await live.completed(3, seconds=PATIENCE)
+    assert said("\n".join(written)) == group(hosts)

@@ -13,10 +13,7 @@ from pathlib import Path
 
 from tests.support.images.recipe import PYTHON
 
-__all__ = ["HOMES", "finish", "finish_wheels", "packages_of"]
-
-HOMES = {0: "/root", 1000: "/home/user"}
-"""Users of the images who can log in: uid and home."""
+__all__ = ["finish", "finish_wheels", "packages_of"]
 
 FILES = {
     "etc/passwd": (
