@@ -263,6 +263,7 @@ class _ExplainRun:
         from pumice.api.queues import Queue
         from pumice.cli.live import explanations
         from pumice.cli.live.observed import observe
+        from pumice.cli.live.simulated import simulated
         from pumice.scheduler.plugins.fairshare import NAME, storage
 
         kind, name = self._target or ("", "")
@@ -302,10 +303,12 @@ class _ExplainRun:
             found = explanations.of_pod(pod, seen, config, now)
             await self._add_logs(client, found, [pod])
         elif kind == "queue":
-            found = explanations.of_queue(msgspec.convert(raw, Queue), seen, config, now)
+            found = explanations.of_queue(
+                msgspec.convert(raw, Queue), seen, simulated(seen, config, now)
+            )
         else:
             found = {
-                "waiting": explanations.waiting_gangs(seen, config, now),
+                "waiting": explanations.waiting_gangs(seen, simulated(seen, config, now)),
                 "notAllowed": seen.forbidden,
             }
         if self._is_default and (found.get("otherReason") or found.get("notEnforced")):

@@ -5,7 +5,7 @@ evicted or terminating pods are removed. Given nodes and phases of pods and phas
 cycle is an argument.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -35,13 +35,17 @@ from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycl
 from pumice.scheduler.cycle.closing import not_enforced
 from pumice.scheduler.cycle.run import let_in
 from pumice.scheduler.model.running_pods import Away
+from pumice.scheduler.model.tasks import PENDING
 from pumice.scheduler.options import open_session
 from pumice.scheduler.plugins import fairshare
 from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.state.usage import STATE_KEY, SavedUsage
 from pumice.scheduler.topology.whereabouts import whereabouts
 
-__all__ = ["ClusterObjects", "Simulation", "UnreadableObjectError"]
+__all__ = ["ClusterObjects", "Simulation", "Subject", "UnreadableObjectError"]
+
+Subject = Node | PodGroup | Pod | Queue
+"""An object that changes while a simulation is followed."""
 
 K = TypeVar("K")
 T = TypeVar("T", Node, PodGroup, Pod, Queue)
@@ -136,6 +140,7 @@ class Simulation:
             scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE, assumes_bound=True
         )
         self.pods: dict[str, Pod] = {}
+        self._priority_classes = objects.priority_classes
         self._result: CycleResult | None = None
         self._now = 0.0
         self.nodes = len({node.metadata.name for node in objects.nodes})
@@ -276,6 +281,78 @@ class Simulation:
             UnreadableObjectError: A quantity cannot be read.
         """
         _take_in(self.state.set_pod_group, group)
+
+    def replace(self, old: Subject | None, new: Subject | None) -> None:
+        """Create, change or delete an object.
+
+        Args:
+            old: The object as it was; None if it did not exist.
+            new: The object as it is; None if it is deleted.
+
+        Raises:
+            UnreadableObjectError: A quantity cannot be read.
+        """
+        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            meta, state = old.metadata, self.state
+            if isinstance(old, Pod):
+                self.remove_pod(old)
+            elif isinstance(old, PodGroup):
+                state.remove_pod_group(meta.namespace, meta.name)
+            elif isinstance(old, Node):
+                state.remove_node(meta.name)
+            else:
+                state.remove_queue(meta.name)
+        if isinstance(new, Pod):
+            for pod in with_priorities([new], self._priority_classes):
+                self.put_pod(pod)
+        elif isinstance(new, PodGroup):
+            self.put_pod_group(new)
+        elif isinstance(new, Node):
+            _take_in(self.state.set_node, new)
+        elif new is not None:
+            _take_in(self.state.set_queue, new)
+
+    def try_all(self) -> None:
+        """Have the next cycle try all gangs, also those that nothing has helped, so that their reasons name current numbers."""
+        self.state.try_all()
+
+    def undo(self) -> None:
+        """Forget what cycles have decided, so that the next one begins with the objects as they were given."""
+        state = self.state
+        for key in state.assumed.pods:
+            pod = self.pods[key]
+            state.remove_pod(pod.metadata.namespace, pod.metadata.name)
+            _take_in(state.set_pod, pod)
+        for key in state.assumed.statuses:
+            group = state.jobs[key].group
+            if group is not None and group.status.phase != state.jobs[key].status.phase:
+                state.assumed.end_status(key)
+                _take_in(state.set_pod_group, group)
+        if state.reservation is not None:
+            state.set_reservation(None)
+        state.has_restored = False
+
+    def usable(self, now: float) -> dict[str, bool]:
+        """Whether a pod that waits fits on a node, once terminating pods are gone, by the node's name; empty if no pod waits.
+
+        Args:
+            now: The moment, in UNIX seconds.
+        """
+        state = self.state
+        state.settle(now)
+        session = open_session(state, self._config, now)
+        found = np.zeros(len(state.nodes), bool)
+        seen: set[Hashable] = set()
+        for job in state.gangs.waiting.values():
+            for task in job.tasks.values():
+                kind = job.queue, session.alike(task)
+                if task.status is PENDING and kind not in seen:
+                    seen.add(kind)
+                    found |= session.ranking(task, job.queue).fits_later()
+        session.close()
+        if not seen:
+            return {}
+        return dict(zip(state.nodes.names, found.tolist(), strict=True))
 
     def settle(self, now: float) -> None:
         """Apply all objects without running a cycle, for `line` and `sums`.

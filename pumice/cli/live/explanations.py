@@ -24,15 +24,16 @@ from pumice.cli.live.explanation_text import current_condition, is_waiting, sent
 from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
 from pumice.cli.live.group_details import of_group, of_pods, position
 from pumice.cli.live.observed import ReadableCluster
+from pumice.cli.live.simulated import Figures, group_of, schedulers
 from pumice.scheduler import Config
 from pumice.scheduler.advice import Advice, advise
+from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.results import OTHER_SCHEDULER
-from pumice.scheduler.simulate import Simulation, UnreadableObjectError
+from pumice.scheduler.simulate import UnreadableObjectError
 
 __all__ = ["events_about", "of_job", "of_pod", "of_queue", "positioned_gangs", "waiting_gangs"]
 
 _NOT_STARTED = ("", "Pending", "Inqueue")
-_SCHEDULER = ("volcano",)
 _NEXT = "it fits now; the next scheduling cycle places it"
 _ENTERS = "the next scheduling cycle lets it into its queue"
 
@@ -73,12 +74,12 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
 def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Explanation:
     """A pod: its node, or why it has none; its gang."""
     key = f"{pod.metadata.namespace}/{pod.metadata.name}"
-    name = _group_of(pod)
+    name = group_of(pod)
     group = seen.group(pod.metadata.namespace, name) if name else None
     siblings = [
         each
         for each in seen.objects.pods
-        if name and _group_of(each) == name and each.metadata.namespace == pod.metadata.namespace
+        if name and group_of(each) == name and each.metadata.namespace == pod.metadata.namespace
     ]
     events = events_about(seen.events, {pod.metadata.uid})
     told = next(
@@ -115,30 +116,36 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
     }
 
 
-def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) -> Explanation:
-    """A queue: its state, its resources, and its waiting gangs in order."""
-    name = queue.metadata.name
-    simulation, error = _simulated(seen, config, now, before=True)
-    held, asked = simulation.sums(name) if simulation else ({}, {})
-    if simulation is not None:
-        simulation.line(name, now)  # which determines what it deserves
-    deserved = simulation.deserved(name) if simulation else {}
-    spec = queue.spec
-    guarantee = spec.guarantee.resource if spec.guarantee else None
+def of_queue(
+    queue: Queue,
+    seen: ReadableCluster,
+    figures: Figures,
+    gangs: Mapping[str, Explanation] | None = None,
+) -> Explanation:
+    """A queue: its state, its resources, and its waiting gangs in order.
+
+    Args:
+        queue: The queue.
+        seen: The cluster.
+        figures: The result of a cycle on it.
+        gangs: Waiting gangs with their positions; None to determine them.
+    """
+    name, spec = queue.metadata.name, queue.spec
+    found = figures.queues.get(name)
     columns = {
-        "used": held,
-        "asked": asked,
-        "guarantee": _amounts(guarantee),
-        "deserved": deserved or _amounts(spec.deserved),
+        "used": found.held if found else {},
+        "asked": found.asked if found else {},
+        "guarantee": _amounts(spec.guarantee.resource if spec.guarantee else None),
+        "deserved": (found.deserved if found else None) or _amounts(spec.deserved),
         "capability": _amounts(spec.capability),
     }
     resources = sorted({resource for each in columns.values() for resource in each} - {"pods"})
-    gangs = positioned_gangs(seen, config, now).values()
-    waiting = [each for each in gangs if each["queue"] == name]
+    gangs = positioned_gangs(seen, figures) if gangs is None else gangs
+    waiting = [each for each in gangs.values() if each["queue"] == name]
     waiting.sort(key=lambda each: (each["position"] or len(waiting), each["podGroup"]))
     state = queue.status.state or "Open"
     message = f"Queue {name} is {state}; {_counted(len(waiting))} waiting"
-    away = simulation.away(name) if simulation else {}
+    away = found.away if found else {}
     if amounts := [f"{format_milli(away[each])} {each}" for each in resources if each in away]:
         message += f"; on nodes that are not ready its pods hold {listed(amounts)}"
     return {
@@ -153,17 +160,16 @@ def of_queue(queue: Queue, seen: ReadableCluster, config: Config, now: float) ->
             }
             for resource in resources
         },
-        "notEnforced": simulation.not_enforced(name) if simulation else "",
-        "namespaces": _namespaces(simulation, name, now),
+        "notEnforced": found.not_enforced if found else "",
+        "namespaces": _namespaces(found.namespaces if found else None),
         "waiting": waiting,
-        "notComputed": error,
+        "notComputed": figures.error,
         "notAllowed": seen.forbidden,
     }
 
 
-def _namespaces(simulation: Simulation | None, queue: str, now: float) -> Explanation | None:
+def _namespaces(found: NamespaceShares | None) -> Explanation | None:
     """What namespaces of a queue have used, if that decides about their order."""
-    found = simulation.namespaces(queue, now) if simulation is not None else None
     if found is None:
         return None
     names = ("usedHours", "holds", "waitsFor", "share")
@@ -174,37 +180,9 @@ def _namespaces(simulation: Simulation | None, queue: str, now: float) -> Explan
     return {"resource": found.resource, "byNamespace": rows}
 
 
-def waiting_gangs(seen: ReadableCluster, config: Config, now: float) -> list[Explanation]:
+def waiting_gangs(seen: ReadableCluster, figures: Figures) -> list[Explanation]:
     """Waiting gangs by namespace and name; those of all namespaces if the user asked for all."""
-    simulation, _ = _simulated(seen, config, now)
-    return _waiting(seen, simulation)
-
-
-def positioned_gangs(seen: ReadableCluster, config: Config, now: float) -> dict[str, Explanation]:
-    """Waiting gangs by `namespace/name`, each with its position in its queue.
-
-    An explanation has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None if the user may not
-    read the objects that determine the order.
-    """
-    simulation, _ = _simulated(seen, config, now, before=True)
-    lines = simulation.lines(now) if simulation else {}
-    if simulation is not None:
-        simulation.cycle(now)
-    # The gangs of a queue are in all namespaces.
-    everywhere = msgspec.structs.replace(seen, namespace=None)
-    gangs = {str(each["podGroup"]): each for each in _waiting(everywhere, simulation)}
-    for gang in gangs.values():
-        gang |= {"position": None, "gangsWaiting": None}
-    for line in lines.values():
-        waiting = [gangs[key] for key in line if key in gangs]
-        for number, gang in enumerate(waiting, 1):
-            gang |= {"position": number, "gangsWaiting": len(waiting)}
-    return gangs
-
-
-def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Explanation]:
-    """Waiting gangs, given a simulation after a cycle."""
-    pending = simulation.pending if simulation else {}
+    pending = figures.pending
     found = []
     for group in seen.objects.pod_groups:
         meta = group.metadata
@@ -222,7 +200,7 @@ def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Expla
         elif reason is not None:
             why = reason.summary
         else:
-            why = _NEXT if simulation else said or "no scheduler has said why"
+            why = _NEXT if figures.is_known else said or "no scheduler has said why"
         owner = controller_of(meta)
         found.append(
             {
@@ -239,6 +217,24 @@ def _waiting(seen: ReadableCluster, simulation: Simulation | None) -> list[Expla
     return sorted(found, key=lambda each: str(each["podGroup"]))
 
 
+def positioned_gangs(seen: ReadableCluster, figures: Figures) -> dict[str, Explanation]:
+    """Waiting gangs by `namespace/name`, each with its position in its queue.
+
+    An explanation has the keys of `waiting_gangs`, and `position` and `gangsWaiting`, which are None if the user may not
+    read the objects that determine the order.
+    """
+    # The gangs of a queue are in all namespaces.
+    everywhere = msgspec.structs.replace(seen, namespace=None)
+    gangs = {str(each["podGroup"]): each for each in waiting_gangs(everywhere, figures)}
+    for gang in gangs.values():
+        gang |= {"position": None, "gangsWaiting": None}
+    for line in figures.lines.values():
+        waiting = [gangs[key] for key in line if key in gangs]
+        for number, gang in enumerate(waiting, 1):
+            gang |= {"position": number, "gangsWaiting": len(waiting)}
+    return gangs
+
+
 def _gang(
     group: PodGroup | None, pods: Sequence[Pod], seen: ReadableCluster, config: Config, now: float
 ) -> Explanation:
@@ -249,7 +245,7 @@ def _gang(
     condition = current_condition(group)
     if condition is not None and condition.reason == OTHER_SCHEDULER:
         return _no_numbers() | {"summary": condition.message, "fits": False}
-    names, other_queues = _schedulers(seen), seen.sees_queues
+    names, other_queues = schedulers(seen.objects.pods), seen.sees_queues
     try:
         advice = advise(seen.objects, config, group, now, names=names, other_queues=other_queues)
     except UnreadableObjectError as error:
@@ -296,34 +292,6 @@ def _no_numbers() -> Explanation:
         "otherReason": False,
         "notComputed": None,
     }
-
-
-def _simulated(
-    seen: ReadableCluster, config: Config, now: float, *, before: bool = False
-) -> tuple[Simulation | None, str | None]:
-    """A simulation after or before one cycle; None without the rights for it, or with the error in an object."""
-    if not seen.sees_cluster:
-        return None, None
-    try:
-        simulation = Simulation(seen.objects, config, scheduler_names=_schedulers(seen))
-    except UnreadableObjectError as error:
-        return None, str(error)
-    if not before:
-        simulation.cycle(now)
-    else:
-        simulation.settle(now)
-    return simulation, None
-
-
-def _schedulers(seen: ReadableCluster) -> tuple[str, ...]:
-    """Names of schedulers whose pods a cycle places: those of all pods of gangs, so that none of these seems to have no pods."""
-    names = {pod.spec.scheduler_name for pod in seen.objects.pods if _group_of(pod)}
-    return tuple(sorted(names)) or _SCHEDULER
-
-
-def _group_of(pod: Pod) -> str:
-    annotation = pod.metadata.annotation
-    return annotation(keys.GROUP_NAME) or annotation(keys.GROUP_NAME_VOLCANO)
 
 
 def events_about(events: Sequence[Explanation], uids: set[str]) -> list[Explanation]:

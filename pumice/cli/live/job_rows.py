@@ -10,6 +10,7 @@ from pumice.api import keys
 from pumice.api.failures import without_failures
 from pumice.api.jobs import Job
 from pumice.api.names import pod_group_name
+from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.cli.live.explanation_text import is_waiting, lacks_pods, wait_reason
 from pumice.cli.output import age, table
@@ -27,7 +28,11 @@ COLOURS |= {"Aborted": "yellow", "Aborting": "yellow", "Failed": "red", "Termina
 
 
 def job_rows(
-    jobs: Sequence[Job], seen: "ReadableCluster | None", config: "Config | None", now: float
+    jobs: Sequence[Job],
+    seen: "ReadableCluster | None",
+    config: "Config | None",
+    now: float,
+    gangs: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Row]:
     """Jobs as data, sorted by namespace and name.
 
@@ -36,25 +41,32 @@ def job_rows(
         seen: The cluster; None if no Job waits or lacks pods.
         config: Configuration of the scheduler; Pumice's default if None.
         now: The moment, in UNIX seconds.
+        gangs: Waiting gangs with their positions; None to determine them.
     """
-    gangs: Mapping[str, Mapping[str, Any]] = {}
-    if seen is not None:
+    if gangs is None and seen is not None:
         from pumice.cli.files.configuration import read_config
         from pumice.cli.live.explanations import positioned_gangs  # which imports the scheduler
+        from pumice.cli.live.simulated import simulated
 
-        gangs = positioned_gangs(seen, config or read_config(None), now)
+        figures = simulated(seen, config or read_config(None), now)
+        gangs = positioned_gangs(seen, figures)
     pods: dict[tuple[str, str], list[Pod]] = {}
     for pod in seen.objects.pods if seen is not None else ():
         if name := pod.metadata.label(keys.JOB_NAME):
             pods.setdefault((pod.metadata.namespace, name), []).append(pod)
+    groups = {
+        (each.metadata.namespace, each.metadata.name): each
+        for each in (seen.objects.pod_groups if seen is not None else ())
+    }
     ordered = sorted(jobs, key=lambda each: (each.metadata.namespace, each.metadata.name))
-    return [_row(job, gangs, pods, seen) for job in ordered]
+    return [_row(job, gangs or {}, pods, groups, seen) for job in ordered]
 
 
 def _row(
     job: Job,
     gangs: Mapping[str, Mapping[str, Any]],
     pods: Mapping[tuple[str, str], Sequence[Pod]],
+    groups: Mapping[tuple[str, str], PodGroup],
     seen: "ReadableCluster | None",
 ) -> Row:
     meta, spec, status = job.metadata, job.spec, job.status
@@ -67,7 +79,7 @@ def _row(
         failures = reason.removeprefix(without_failures(reason)).removeprefix("; ")
         reason = "; ".join(filter(None, (found["summary"], failures)))
     if waits:
-        group = seen.group(meta.namespace, group_name) if seen is not None else None
+        group = groups.get((meta.namespace, group_name))
         reason = wait_reason(job, group, pods.get((meta.namespace, meta.name), ()))
         if gang and seen is not None and seen.sees_cluster:
             reason = gang["summary"]

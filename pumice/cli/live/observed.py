@@ -5,6 +5,7 @@ left out, and the output names them.
 """
 
 import asyncio
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -40,7 +41,15 @@ from pumice.scheduler.plugins.fairshare import UsageStorage
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.scheduler.state.usage import STATE_KEY
 
-__all__ = ["ReadableCluster", "change", "observe", "observe_network"]
+__all__ = [
+    "ReadableCluster",
+    "change",
+    "has_claims",
+    "implied_queues",
+    "observe",
+    "observe_network",
+    "saved_usage",
+]
 
 T = TypeVar("T")
 
@@ -106,14 +115,11 @@ async def observe(
         objects.hyper_nodes = await _everywhere(client, found, HYPER_NODE, HyperNode) or []
     queues = await _everywhere(client, found, QUEUE, Queue)
     found.sees_queues = queues is not None
-    names = {group.spec.queue for group in objects.pod_groups} | {keys.DEFAULT_QUEUE}
-    objects.queues = queues or [
-        Queue(metadata=ObjectMeta(name=name)) for name in sorted(names - {""}) if queues is None
-    ]
+    objects.queues = implied_queues(objects) if queues is None else queues
     objects.priority_classes = await _everywhere(client, found, PRIORITY_CLASS, PriorityClass) or []
     if found.sees_cluster and any(each.spec.affinity for each in objects.pods):
         objects.namespaces = await _everywhere(client, found, NAMESPACE, Namespace) or []
-    if found.sees_cluster and any(_has_claims(each) for each in objects.pods):
+    if found.sees_cluster and any(has_claims(each) for each in objects.pods):
         claims = await _everywhere(client, found, PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim)
         volumes = await _everywhere(client, found, PERSISTENT_VOLUME, PersistentVolume)
         objects.claims, objects.volumes = claims or [], volumes or []
@@ -155,11 +161,22 @@ async def _usage(client: Client, found: ReadableCluster, where: UsageStorage) ->
     except Forbidden:
         found.forbidden.append(f"configmap {where.name}")
         return ""
-    texts = [(each.get("data") or {}).get(STATE_KEY, "") for each in listed["items"]]
+    return saved_usage(listed["items"])
+
+
+def saved_usage(config_maps: Iterable[Mapping[str, Any]]) -> str:
+    """What the scheduler has saved of what namespaces have used; empty if no ConfigMap has it."""
+    texts = [(each.get("data") or {}).get(STATE_KEY, "") for each in config_maps]
     return next((text for text in texts if text), "")
 
 
-def _has_claims(pod: Pod) -> bool:
+def implied_queues(objects: ClusterObjects) -> list[Queue]:
+    """The queues that PodGroups name, for a user who may not read queues."""
+    names = {group.spec.queue for group in objects.pod_groups} | {keys.DEFAULT_QUEUE}
+    return [Queue(metadata=ObjectMeta(name=name)) for name in sorted(names - {""})]
+
+
+def has_claims(pod: Pod) -> bool:
     """True if a pod mounts claims, so that volumes affect its placement."""
     volumes = pod.spec.volumes or ()
     return any(each.persistent_volume_claim or each.ephemeral for each in volumes)

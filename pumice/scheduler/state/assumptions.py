@@ -130,6 +130,11 @@ class Assumptions:
         del self._pods[key]
         return True
 
+    @property
+    def pods(self) -> list[str]:
+        """Pods about which anything is assumed, by key."""
+        return [*(self._pods | self._nominations)]
+
     # -- PodGroups ---------------------------------------------------------------------------
 
     def assume_status(self, key: str, meta: ObjectMeta, status: PodGroupStatus) -> None:
@@ -155,6 +160,11 @@ class Assumptions:
             del self._statuses[key]
             return status
         return assumed.status
+
+    @property
+    def statuses(self) -> list[str]:
+        """PodGroups of which a status is assumed, by key."""
+        return [*self._statuses]
 
     def end_status(self, key: str) -> None:
         """End the assumption about a PodGroup."""

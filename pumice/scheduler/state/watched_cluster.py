@@ -310,6 +310,13 @@ class ClusterState:
             and min(spared, default=NEVER) > now
         )
 
+    def try_all(self) -> None:
+        """Have the next cycle try all gangs."""
+        self.gangs.dirty.update(dict.fromkeys(self.gangs.waiting))
+        self.sought.clear()
+        self.parked.wake_all()
+        self.parked.changed(True, Cause.ANY)
+
     def preparing(self) -> Iterator[None]:
         """Begin what the first cycle has to do for all pods, one pod after the other, so that others can run in between."""
         return self.peers.preparing(self.tasks)

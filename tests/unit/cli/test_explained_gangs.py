@@ -12,6 +12,7 @@ from pumice.api.queues import Queue
 from pumice.cli.live.explanation_text import text_of
 from pumice.cli.live.explanations import of_job, of_pod, of_queue
 from pumice.cli.live.observed import ReadableCluster
+from pumice.cli.live.simulated import simulated
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
 from tests.kit.builders import job, node, pod, pod_group, queue
@@ -150,7 +151,8 @@ def test_a_queue_with_pods_on_a_node_that_is_not_ready() -> None:
         ],
         pods=msgspec.convert([running, pod("train-1", group="train", cpu="5")], list[Pod]),
     )
-    found = of_queue(team, ReadableCluster("default", objects), load_config(None), 0.0)
+    seen = ReadableCluster("default", objects)
+    found = of_queue(team, seen, simulated(seen, load_config(None), 0.0))
     cpu = found["resources"]["cpu"]
     assert (cpu["used"], cpu["deserved"]) == ("12", "4")
     assert found["message"].endswith("; on nodes that are not ready its pods hold 12 cpu")
@@ -171,11 +173,11 @@ def test_a_queue_that_holds_more_than_a_limit_which_nothing_enforces() -> None:
         ],
     )
     seen = ReadableCluster("default", objects)
-    found = of_queue(department, seen, load_config(None), 0.0)
+    found = of_queue(department, seen, simulated(seen, load_config(None), 0.0))
     said = "spec.capability: no configured plugin of the scheduler enforces this for the queues below; use capacity with enableHierarchy: true"
     assert found["notEnforced"] == said
     assert said in text_of(found).splitlines()
-    assert of_queue(team, seen, load_config(None), 0.0)["notEnforced"] == ""
+    assert of_queue(team, seen, simulated(seen, load_config(None), 0.0))["notEnforced"] == ""
 
 
 SAVED = '{"at": 0, "queues": {"team": {"resource": "cpu", "namespaces": {"vision": [7200, 3], "speech": [3600, 0]}}}}'
@@ -205,7 +207,7 @@ def test_a_queue_whose_namespaces_take_turns() -> None:
         usage=SAVED,
     )
     seen, config = ReadableCluster("vision", objects), load_config(COUNTING)
-    found = of_queue(team, seen, config, 0.0)
+    found = of_queue(team, seen, simulated(seen, config, 0.0))
     assert found["namespaces"] == {
         "resource": "cpu",
         "byNamespace": {
@@ -217,11 +219,12 @@ def test_a_queue_whose_namespaces_take_turns() -> None:
     text = text_of(found)
     assert "Namespaces by what they have used of cpu, in hours of one, with a half-life:" in text
     assert "speech     1.00  0      2          2" in text
-    assert of_queue(team, seen, load_config(None), 0.0)["namespaces"] is None
+    assert of_queue(team, seen, simulated(seen, load_config(None), 0.0))["namespaces"] is None
 
 
 def test_a_saved_usage_that_cannot_be_read_is_said() -> None:
     objects = ClusterObjects(nodes=msgspec.convert([node("n", "4")], list[Node]), usage="{")
     team = msgspec.convert(queue("team"), Queue)
-    found = of_queue(team, ReadableCluster("default", objects), load_config(COUNTING), 0.0)
+    seen = ReadableCluster("default", objects)
+    found = of_queue(team, seen, simulated(seen, load_config(COUNTING), 0.0))
     assert "data[usage.json] is not the saved usage of namespaces" in found["notComputed"]

@@ -13,6 +13,7 @@ from pumice.cli.live.explanation_text import list_text, text_of
 from pumice.cli.live.explanations import events_about, of_job, of_pod, waiting_gangs
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
+from pumice.cli.live.simulated import simulated
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
 from tests.kit.builders import job, node, pod, pod_group, task
@@ -72,7 +73,7 @@ def test_what_is_not_acted_on_yet_is_said_of_a_job_and_a_pod(seen: ReadableClust
 
 
 def test_the_list(seen: ReadableCluster) -> None:
-    [found] = waiting_gangs(seen, load_config(None), 0.0)
+    [found] = waiting_gangs(seen, simulated(seen, load_config(None), 0.0))
     assert (found["summary"], found["message"], found["numbers"]) == (WHY, WHY, {})
 
 
@@ -103,7 +104,7 @@ def test_the_list_names_what_users_have_made(
     cluster = ReadableCluster(
         "default", ClusterObjects(pod_groups=[msgspec.convert(raw, PodGroup)])
     )
-    gangs = waiting_gangs(cluster, load_config(None), 0.0)
+    gangs = waiting_gangs(cluster, simulated(cluster, load_config(None), 0.0))
     assert [each["owner"] for each in gangs] == [owner]
     assert list_text({"waiting": gangs, "notAllowed": []}).splitlines()[1].startswith(f"{shown}  ")
 
