@@ -38,6 +38,7 @@ _NAMES = (
     "run",
     "dev",
     "explain",
+    "web",
     "migrate",
     "job",
     "queue",

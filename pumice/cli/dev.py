@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,11 +27,14 @@ from pumice.cli.running.local import (
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
     from pumice.cli.development.detached import Detached
     from pumice.cli.development.dev_cluster import DevCluster
+    from pumice.cluster.client import Client
     from pumice.embedded import EmbeddedCluster
+    from pumice.scheduler import Config
 
 __all__ = ["EXAMPLES", "VERBS", "dev"]
 
@@ -39,6 +43,7 @@ EXAMPLES = (
     "pumice dev --detach --kubeconfig dev.kubeconfig",
     "pumice dev --nodes 2,1,4 --run-delay 500ms",
     "pumice dev --state cluster.yaml -v",
+    "pumice dev --web",
     "pumice dev --run --image python:3.12=/srv/roots/python",
     "pumice dev --nodes 4x64/256Gi/nvidia.com/gpu=8 --port 8001 --kubeconfig /tmp/dev.kubeconfig",
 )
@@ -95,6 +100,10 @@ _RunOption = Annotated[
 _VerboseOption = Annotated[
     bool, typer.Option("-v", "--verbose", help="Log phase changes of Jobs and pods.")
 ]
+_WebOption = Annotated[
+    bool,
+    typer.Option("--web", help="Also serve the page of `pumice web`, and print its address."),
+]
 _DetachOption = Annotated[
     bool,
     typer.Option(
@@ -117,6 +126,7 @@ def dev(
     state: _StateOption = None,
     verbose: _VerboseOption = False,
     metrics_port: MetricsPort = None,
+    web: _WebOption = False,
     detach: _DetachOption = False,
 ) -> None:
     """Run a whole cluster in this process, for kubectl.
@@ -165,7 +175,9 @@ def dev(
         on_write=log_life if verbose else None,
     )
     cluster = on_this_machine(images, allowed, starting) if runs else starting()
-    run(partial(_serve, cluster, port, kubeconfig, metrics_port))
+    named = str(kubeconfig.absolute()) if kubeconfig is not None else None
+    page = partial(_page, scheduling, named) if web else None
+    run(partial(_serve, cluster, port, kubeconfig, metrics_port, page))
 
 
 async def _serve(
@@ -173,6 +185,7 @@ async def _serve(
     port: int,
     kubeconfig: Path | None,
     metrics_port: int | None,
+    page: "Callable[[Client], AbstractAsyncContextManager[str]] | None",
 ) -> None:
     """Run a cluster until the user stops it, with a kubeconfig in a temporary file if none is named."""
     import asyncio
@@ -194,9 +207,10 @@ async def _serve(
                     host="127.0.0.1",
                     told=lambda port: note(f"metrics on http://127.0.0.1:{port}/metrics"),
                 )
-                async with health:
+                served = page(cluster.client) if page is not None else nullcontext("")
+                async with health, served as address:
                     with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
-                        _announce(cluster.api, file)
+                        _announce(cluster.api, file, address)
                         await _first_of(stop, cluster.components)
                         note("stopping")
         except OSError as error:
@@ -212,10 +226,27 @@ async def _first_of(stop: "asyncio.Event", components: "asyncio.Task[None]") -> 
     stopped.cancel()
 
 
-def _announce(cluster: "EmbeddedCluster", file: Path) -> None:
+@asynccontextmanager
+async def _page(config: "Config", kubeconfig: str | None, client: "Client") -> "AsyncIterator[str]":
+    """The page of `pumice web` inside the block, which gets its address.
+
+    Args:
+        config: Configuration of the scheduler.
+        kubeconfig: The file that commands on the page name; None for a temporary one, which $KUBECONFIG names.
+        client: The connection to the cluster.
+    """
+    from pumice.cli.web import serving
+
+    async with serving(client, config, kubeconfig=kubeconfig) as (address, _):
+        yield address
+
+
+def _announce(cluster: "EmbeddedCluster", file: Path, page: str) -> None:
     nodes = len(cluster.store.list(kinds.NODE))
     note(f"API server on {cluster.url}, {counted(nodes, 'node')}; Ctrl-C ends it")
     write(f"export KUBECONFIG={file.absolute()}")
+    if page:
+        write(f"# {page}")
     sys.stdout.flush()
     note(paint("kubectl get nodes,queues,vcjob,podgroups,pods -A", "dim", sys.stderr))
 
@@ -233,9 +264,12 @@ def _require_no_options(context: typer.Context) -> None:
 def _detach(context: typer.Context, *, with_stdin: bool) -> None:
     from pumice.cli.development import detached
 
-    started = detached.start(detached.given(context, "detach"), with_stdin=with_stdin)
+    given = detached.given(context, "detach")
+    started, page = detached.start(given, with_stdin=with_stdin, with_page="--web" in given)
     note(f"API server on {started.server}; `pumice dev stop` ends it")
     write(f"export KUBECONFIG={started.kubeconfig}")
+    if page:
+        write(page)
 
 
 def status(output: Output = Format.TEXT) -> None:

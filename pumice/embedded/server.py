@@ -25,10 +25,10 @@ from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Storage, encode
 from pumice.embedded.streams import Containers, run_command, stream_log
 from pumice.embedded.watching import WatchRequest, watch
+from pumice.serving.http_server import other_host
 
 __all__ = ["MAX_BODY", "Access", "ApiServer", "make_request"]
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SCHEME = "bearer "
 
 
@@ -48,21 +48,12 @@ class Access:
         Raises:
             ApiStatusError: It names another host (403), or has no token or another one (401).
         """
-        named = headers.get("Host", "")
-        if _without_port(named) not in _LOOPBACK:
-            expected = ", ".join(_LOOPBACK)
-            message = f"the header Host names {named[:100]!r}, expected one of {expected}"
-            raise ApiStatusError(403, "Forbidden", message)
+        if problem := other_host(headers):
+            raise ApiStatusError(403, "Forbidden", problem)
         given = headers.get("Authorization", "")
         token = given[len(_SCHEME) :].strip() if given.lower().startswith(_SCHEME) else ""
         if not hmac.compare_digest(token.encode(errors="replace"), self.token.encode()):
             raise ApiStatusError(401, "Unauthorized", "Unauthorized")
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
 
 
 MAX_BODY = 3 * 1024 * 1024

@@ -24,12 +24,19 @@ from pumice.serving.connections import (
     Phase,
 )
 
-__all__ = ["JSON", "Handler", "HttpError", "HttpServer"]
+__all__ = ["JSON", "SERVER", "Handler", "HttpError", "HttpServer", "other_host"]
 
 JSON = {"Content-Type": "application/json"}
 
+SERVER = "pumice"
+"""The header Server; aiohttp's default names versions."""
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
 _REASONS = {
     400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
     408: "Timeout",
@@ -75,7 +82,8 @@ class HttpError(Exception):
         return web.Response(status=self.code, body=body, headers={**JSON, **self.headers})
 
 
-Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+"""Answers a request; an answer that is sent in parts has ended."""
 
 logger = logging.getLogger(__name__)
 
@@ -187,12 +195,13 @@ class HttpServer:
             if http.requests_count != count or any(each.busy for each in self._connections.open):
                 since, count = now(), http.requests_count
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         protocol = request.transport.get_protocol() if request.transport is not None else None
         connection = protocol if isinstance(protocol, HttpConnection) else None
         if connection is not None:
             connection.request = request
             connection.enter(Phase.HANDLING)
+        response: web.StreamResponse
         try:
             response = await self._handler(request)
         except HttpError as error:
@@ -203,12 +212,25 @@ class HttpServer:
         finally:
             if connection is not None:
                 connection.request = None
-        response.headers[hdrs.SERVER] = "pumice"  # aiohttp's default names versions
+        if not response.prepared:
+            response.headers[hdrs.SERVER] = SERVER
         if self._draining or not request.content.is_eof():
             response.force_close()  # the client need not send the rest of the body
         if connection is not None and request.keep_alive and response.keep_alive is not False:
             connection.enter(Phase.IDLE)
         return response
+
+
+def other_host(headers: Mapping[str, str]) -> str:
+    """What is wrong with the header Host of a request to a server on loopback; empty if it names this machine.
+
+    A page of a browser may give its own host name this machine's address (DNS rebinding), and then ask as if it came from here.
+    """
+    named = headers.get("Host", "")
+    bare = named[1:].partition("]")[0] if named.startswith("[") else named.partition(":")[0]
+    if bare.lower() in _LOOPBACK:
+        return ""
+    return f"the header Host names {named[:100]!r}, expected one of {', '.join(_LOOPBACK)}"
 
 
 def _aiohttp_logger() -> logging.Logger:

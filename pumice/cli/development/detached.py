@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import typer
 import yaml
@@ -70,12 +70,18 @@ def given(context: typer.Context, but: str) -> list[str]:
     return found
 
 
-def start(arguments: Sequence[str], *, with_stdin: bool = False) -> Detached:
+def start(
+    arguments: Sequence[str], *, with_stdin: bool = False, with_page: bool = False
+) -> tuple[Detached, str]:
     """Start `pumice dev` in the background, and return when its API server answers.
 
     Args:
         arguments: Its options.
         with_stdin: Whether it reads this process's stdin.
+        with_page: Whether it serves a page.
+
+    Returns:
+        The cluster, and the line with the address of its page, if it has one.
 
     Raises:
         UserError: It did not start; the messages are those that it wrote.
@@ -96,7 +102,9 @@ def start(arguments: Sequence[str], *, with_stdin: bool = False) -> Detached:
                 start_new_session=True,  # Ctrl-C, and the end of the terminal, are not meant for it
             )
             try:
-                file = _announced(process, log)
+                assert process.stdout is not None
+                file = _announced(process.stdout, log)
+                page = process.stdout.readline().decode().strip() if with_page else ""
             except BaseException:
                 process.kill()
                 process.wait()
@@ -111,10 +119,10 @@ def start(arguments: Sequence[str], *, with_stdin: bool = False) -> Detached:
             coming.rename(record)
     except OSError as error:
         raise UserError(f"--detach: {error.filename or folder}: {error.strerror}") from None
-    return found
+    return found, page
 
 
-def _announced(process: "subprocess.Popen[bytes]", log: Path) -> str:
+def _announced(stdout: IO[bytes], log: Path) -> str:
     """Wait for the line that names the kubeconfig, and return its path.
 
     Raises:
@@ -122,11 +130,10 @@ def _announced(process: "subprocess.Popen[bytes]", log: Path) -> str:
     """
     import selectors
 
-    assert process.stdout is not None
     with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(stdout, selectors.EVENT_READ)
         is_timely = bool(selector.select(_START_SECONDS))
-    line = process.stdout.readline().decode() if is_timely else ""
+    line = stdout.readline().decode() if is_timely else ""
     if line.startswith(_READY):
         return line.removeprefix(_READY).strip()
     why = log.read_text("utf-8", "replace").replace("pumice dev: ", "").splitlines()

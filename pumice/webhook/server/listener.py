@@ -44,7 +44,7 @@ def _routed(metrics: ServerMetrics, reviews: Mapping[str, Handler], probes: Prob
             raise HttpError(405, f"{path} takes reviews by POST, found {method}", {"Allow": "POST"})
         return post
 
-    async def answer(request: web.BaseRequest) -> web.Response:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
         path = endpoint_of(request)
         try:
             return await handler(path, request.method)(request)

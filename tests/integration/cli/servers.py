@@ -63,7 +63,7 @@ class InThread(ABC):
 
 async def serving(stack: contextlib.AsyncExitStack, server: web.Server) -> str:
     """Serve until the stack ends, and return the address."""
-    runner = web.ServerRunner(server)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -77,6 +77,7 @@ class Server(InThread):
         url: Address of the API server.
         limited: Address of the proxy.
         limits: Whether the proxy forbids what is outside the namespace.
+        is_down: Whether the proxy ends connections without an answer.
         paths: What the proxy was asked for.
     """
 
@@ -91,6 +92,7 @@ class Server(InThread):
             components: Whether a controller and a scheduler work in it.
         """
         self.limits = True
+        self.is_down = False
         self.paths: list[str] = []
         self._nodes, self._components = nodes, components
         super().__init__()
@@ -104,7 +106,7 @@ class Server(InThread):
         self._session = await stack.enter_async_context(aiohttp.ClientSession(cluster.url))
         if self._components:
             await self._start(stack)
-        self.limited = await serving(stack, web.Server(self._forward))
+        self.limited = await serving(stack, web.Server(self._forward, handler_cancellation=True))
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> None:
         client = await stack.enter_async_context(Client.connect(server=self.url))
@@ -122,6 +124,8 @@ class Server(InThread):
 
     async def _forward(self, request: web.BaseRequest) -> web.StreamResponse:
         self.paths.append(request.path)
+        if self.is_down and request.transport is not None:
+            request.transport.abort()
         if self.limits and "/namespaces/default/" not in request.path:
             resource = request.path.rpartition("/")[2]
             status = {
@@ -136,5 +140,10 @@ class Server(InThread):
         async with self._session.get(
             request.path_qs, headers={"Accept": "application/json"}
         ) as got:
-            body = await got.read()
-            return web.Response(body=body, status=got.status, content_type="application/json")
+            answer = web.StreamResponse(status=got.status)
+            answer.content_type = "application/json"
+            await answer.prepare(request)
+            with contextlib.suppress(ConnectionError):  # of a watch that nobody reads any more
+                async for chunk in got.content.iter_any():
+                    await answer.write(chunk)
+            return answer

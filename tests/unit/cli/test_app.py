@@ -18,6 +18,7 @@ VERBS = [
     "simulate",
     "dev",
     "explain",
+    "web",
     "migrate",
     "job",
     "queue",

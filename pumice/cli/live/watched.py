@@ -1,0 +1,255 @@
+"""The objects that a user may read, kept current by watches, for `pumice web`: what `observed` reads once for `pumice explain`."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pumice.api.hypernodes import HyperNode
+from pumice.api.jobs import Job
+from pumice.api.kinds import (
+    CONFIG_MAP,
+    CSI_NODE,
+    HYPER_NODE,
+    JOB,
+    NAMESPACE,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    STORAGE_CLASS,
+    Kind,
+)
+from pumice.api.nodes import Namespace, Node, PriorityClass
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from pumice.cli.live.observed import ReadableCluster, has_claims, implied_queues, saved_usage
+from pumice.cli.live.simulated import Change
+from pumice.cluster.cache import WatchCache
+from pumice.cluster.client import Client
+from pumice.cluster.errors import ApiError, Forbidden, NotFound
+from pumice.scheduler.plugins.fairshare import UsageStorage
+
+__all__ = ["WatchedCluster"]
+
+_TYPES: dict[Kind, type[Any]] = {
+    NODE: Node,
+    POD_GROUP: PodGroup,
+    POD: Pod,
+    JOB: Job,
+    QUEUE: Queue,
+    PRIORITY_CLASS: PriorityClass,
+    HYPER_NODE: HyperNode,
+    NAMESPACE: Namespace,
+    PERSISTENT_VOLUME_CLAIM: PersistentVolumeClaim,
+    PERSISTENT_VOLUME: PersistentVolume,
+    STORAGE_CLASS: StorageClass,
+    CSI_NODE: CsiNode,
+}
+_OF_NAMESPACE = (POD_GROUP, POD, JOB)
+"""What a user of a namespace needs."""
+
+_FOLLOWED = (NODE, POD_GROUP, POD, QUEUE)
+"""What a simulation follows; after a change of anything else a new one begins."""
+
+_VOLUMES = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS, CSI_NODE)
+
+_MANY = 500
+"""Changes that are kept for the simulation."""
+
+_BEAT_SECONDS = 2.0
+_ANSWER_SECONDS = 5.0
+_CATCH_UP_SECONDS = 20.0
+
+logger = logging.getLogger(__name__)
+
+
+class WatchedCluster:
+    """Watch caches of what a user may read.
+
+    Attributes:
+        namespace: The only namespace that is shown; None for all.
+        lost: Since when the API server does not answer, UNIX seconds; None while it does.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str | None,
+        usage: UsageStorage | None,
+        changed: Callable[[], None],
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            client: The connection.
+            namespace: The only namespace to show; None for all that may be read, which may be that of the kubeconfig alone.
+            usage: Where the scheduler saves what namespaces have used; None for nowhere.
+            changed: Called after each change.
+        """
+        self.namespace = namespace
+        self.lost: float | None = None
+        self._client = client
+        self._changed = changed
+        self._usage = usage
+        self._caches: dict[Kind, WatchCache[Any]] = {}
+        self._forbidden: dict[Kind, str] = {}
+        self._is_open = False
+        self._changes: list[Change] | None = None
+
+    async def run(self) -> None:
+        """Find out what may be read, and keep it current until cancelled."""
+        for kind in _TYPES:
+            self._take(kind, await self._readable(kind))
+        if self._usage is not None:
+            self._take(CONFIG_MAP, await self._readable_usage(self._usage))
+        self._is_open = True
+        async with asyncio.TaskGroup() as tasks:
+            for cache in self._caches.values():
+                tasks.create_task(cache.run())
+                tasks.create_task(self._report_answer(cache))
+            tasks.create_task(self._beat())
+
+    async def _readable(self, kind: Kind) -> WatchCache[Any] | None:
+        """A cache of all objects of a kind, or of those of the namespace; None if the user may read neither."""
+        where = None
+        try:
+            await self._client.collection(kind).version()
+        except NotFound:
+            pass  # the cache waits until the kind is installed
+        except Forbidden:
+            self._forbidden[kind] = (
+                f"{kind.plural}{' of all namespaces' if kind.namespaced else ''}"
+            )
+            if kind not in _OF_NAMESPACE:
+                return None
+            where = self.namespace = self.namespace or self._client.connection.namespace
+            try:
+                await self._client.collection(kind, where).version()
+            except Forbidden:
+                self._forbidden[kind] = f"{kind.plural} of namespace {where}"
+                return None
+        return WatchCache(self._client, kind, _TYPES[kind], namespace=where, optional=True)
+
+    async def _readable_usage(self, where: UsageStorage) -> WatchCache[Any] | None:
+        """A cache of the ConfigMap with what namespaces have used; None if the user may not read it."""
+        options: Any = {
+            "namespace": where.namespace or None,
+            "field_selector": f"metadata.name={where.name}",
+        }
+        try:
+            await self._client.collection(CONFIG_MAP, **options).version()
+        except Forbidden:
+            self._forbidden[CONFIG_MAP] = f"configmap {where.name}"
+            return None
+        return WatchCache(self._client, CONFIG_MAP, dict, **options)
+
+    def _take(self, kind: Kind, cache: WatchCache[Any] | None) -> None:
+        if cache is not None:
+            cache.subscribe(partial(self._note, kind))
+            self._caches[kind] = cache
+
+    async def _report_answer(self, cache: WatchCache[Any]) -> None:
+        await cache.reflector.answered.wait()
+        self._changed()
+
+    async def _beat(self) -> None:
+        """Find out that the API server does not answer, and that it answers again, which the caches then need not wait for."""
+        answered = time.time()
+        while True:
+            await asyncio.sleep(_BEAT_SECONDS)
+            try:
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    await self._client.version()
+            except Forbidden:
+                pass  # which is an answer
+            except (ApiError, TimeoutError, OSError) as error:
+                if self.lost is None:
+                    logger.info("the API server does not answer: %s", error)
+                    self.lost = answered
+                    self._changed()
+                continue
+            answered = time.time()
+            if self.lost is not None and await self._catch_up():
+                self.lost = None
+                self._changed()
+
+    async def _catch_up(self) -> bool:
+        try:
+            async with asyncio.timeout(_CATCH_UP_SECONDS):
+                synced = [each for each in self._caches.values() if each.synced.is_set()]
+                await asyncio.gather(*(each.reflector.catch_up() for each in synced))
+        except (ApiError, TimeoutError, OSError):
+            return False
+        return True
+
+    def _note(self, kind: Kind, old: Any, new: Any) -> None:
+        if kind is not JOB and self._changes is not None:
+            is_followed = kind in _FOLLOWED and len(self._changes) < _MANY
+            if is_followed:
+                self._changes.append((old, new))
+            else:
+                self._changes = None
+        if not self.waiting_for:
+            self._changed()
+
+    # -- reading -----------------------------------------------------------------------------
+
+    @property
+    def waiting_for(self) -> list[str]:
+        """What is not read yet: kinds, with the number of objects that are there."""
+        if not self._is_open:
+            return ["what may be read"]
+        return [
+            f"{kind.plural} ({len(cache)})"
+            for kind, cache in self._caches.items()
+            if not cache.reflector.answered.is_set()
+        ]
+
+    def taken(self) -> list[Change] | None:
+        """The changes since the last call that a simulation follows; None if others have changed, too."""
+        found, self._changes = self._changes, []
+        return found
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Any:
+        """One object; None if it does not exist, or may not be read."""
+        cache = self._caches.get(kind)
+        return cache.get(name, namespace) if cache is not None else None
+
+    def all(self, kind: Kind) -> list[Any]:
+        """All objects of a kind that may be read."""
+        cache = self._caches.get(kind)
+        return list(cache.values()) if cache is not None else []
+
+    def seen(self) -> ReadableCluster:
+        """What `observed.observe` would read now, but for events."""
+        whole = {POD_GROUP, POD, NODE}
+        found = ReadableCluster(self.namespace, sees_cluster=not whole & self._forbidden.keys())
+        objects = found.objects
+        objects.nodes, objects.pod_groups = self.all(NODE), self.all(POD_GROUP)
+        objects.pods, objects.hyper_nodes = self.all(POD), self.all(HYPER_NODE)
+        objects.priority_classes = self.all(PRIORITY_CLASS)
+        found.sees_queues = QUEUE not in self._forbidden
+        objects.queues = self.all(QUEUE) if found.sees_queues else implied_queues(objects)
+        needed = {NODE, POD_GROUP, POD, QUEUE, PRIORITY_CLASS, JOB}
+        if found.sees_cluster and any(each.spec.affinity for each in objects.pods):
+            needed.add(NAMESPACE)
+            objects.namespaces = self.all(NAMESPACE)
+        if found.sees_cluster and any(map(has_claims, objects.pods)):
+            needed.update(_VOLUMES)
+            objects.claims = self.all(PERSISTENT_VOLUME_CLAIM)
+            objects.volumes = self.all(PERSISTENT_VOLUME)
+            objects.storage_classes = self.all(STORAGE_CLASS)
+            objects.csi_nodes = self.all(CSI_NODE)
+        if found.sees_cluster and self._usage is not None:
+            needed.add(CONFIG_MAP)
+            objects.usage = saved_usage(self.all(CONFIG_MAP))
+        found.forbidden = [text for kind, text in self._forbidden.items() if kind in needed]
+        return found
