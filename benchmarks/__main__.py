@@ -10,6 +10,7 @@ BENCHMARKS = (
     "admission",
     "linting",
     "verbs",
+    "web",
     "plugins",
     "scheduling",
     "scheduling_memory",
