@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick test-frameworks fuzz kill kubernetes-rules docs check format generate manifests controlplane frameworks bench image-files clean
+.PHONY: help demo dev test test-quick test-frameworks fuzz kill kubernetes-rules docs check format generate manifests controlplane frameworks browser screenshots bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,6 +25,7 @@ dev: $(READY) ## Start an in-process cluster for kubectl
 
 test: $(READY_DEV) controlplane ## Run every test, those on a real control plane and with real frameworks included
 	-@$(MAKE) --no-print-directory frameworks # where they cannot be built, their tests say why, and all others run
+	-@$(MAKE) --no-print-directory browser # likewise
 	GOGC=300 $(PY) -m pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not alone" # in the order of tests/support/order.py
 	GOGC=300 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m alone
 
@@ -65,6 +66,12 @@ controlplane: ## Build the real kube-apiserver, kube-scheduler, etcd, kwok, kube
 
 frameworks: ## Build images with the real OpenSSH, Open MPI, MPICH, PyTorch, TensorFlow and Ray (once, 3 min, 2.9 GiB)
 	@python3 -m tests.support.images build
+
+browser: ## Install Chromium for the tests of the page, if there is none (Debian, as root; 100 MiB)
+	@python3 -m tests.support.browser
+
+screenshots: $(READY_DEV) browser ## Take the pictures of docs/web.md anew
+	PUMICE_SCREENSHOTS=docs $(PY) -m pytest -q tests/browser/test_page.py
 
 docs: | $(UV) ## Build the documentation as a site, into build/site (10 s)
 	$(UV) run --no-project --with mkdocs-material==9.8.1 python -m mkdocs build --quiet

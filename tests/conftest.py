@@ -25,6 +25,7 @@ structlog.configure(
 )
 
 SLOW = (
+    "tests/browser/",
     "tests/docs/test_commands.py",
     "tests/docs/test_links.py",
     "tests/docs/test_site.py::test_it_builds",

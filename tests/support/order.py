@@ -26,6 +26,7 @@ COMPUTING = (
     "tests/integration/cli/test_dev.py",
     "tests/unit/scheduler/test_rules_over_time.py",
     "tests/integration/controller/test_job_flows_stopped.py",
+    "tests/browser/test_page.py",
     "tests/integration/cli/test_components.py",
     "tests/unit/scheduler/test_waiting.py",
     "tests/unit/scheduler/test_properties.py",

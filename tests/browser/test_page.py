@@ -1,0 +1,253 @@
+"""The page of `pumice web` in a real browser, on a cluster of `pumice dev`: it follows without being loaded again, and works for everybody.
+
+`PUMICE_SCREENSHOTS` names a folder for the pictures of docs/web.md.
+"""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from pumice.api.kinds import JOB, POD_GROUP, QUEUE, Kind
+from pumice.cluster.client import Client
+from tests.browser.driving import SECONDS, page_at
+from tests.integration.cli.running import Running, pumice, running
+from tests.kit.builders import job, node, pod_group, queue, task
+from tests.kit.waiting import wait_until
+
+VIEWS = ("/waiting", "/queues", "/nodes?node=node1", "/jobs", "/gangs/default/waits")
+ZONE = "topology.kubernetes.io/zone"
+HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+
+
+class Cluster:
+    """A cluster of `pumice dev`, and the page on it.
+
+    Attributes:
+        kubeconfig: Its kubeconfig.
+        process: The process of the cluster.
+        address: The page, with the secret.
+    """
+
+    def __init__(self, kubeconfig: str, process: Running, address: str) -> None:
+        self.kubeconfig = kubeconfig
+        self.process = process
+        self.address = address
+        self.base = address.partition("/?")[0]
+
+    def create(self, kind: Kind, raw: dict[str, Any]) -> None:
+        self._do(lambda client: client.create(kind, raw, "default" if kind.namespaced else None))
+
+    def delete(self, kind: Kind, name: str) -> None:
+        self._do(lambda client: client.delete(kind, name, "default"))
+
+    def _do(self, what: Callable[[Client], Coroutine[Any, Any, object]]) -> None:
+        async def do() -> None:
+            async with Client.connect(self.kubeconfig) as client:
+                await what(client)
+
+        with ThreadPoolExecutor(1) as pool:  # Playwright's event loop runs in this thread
+            pool.submit(lambda: asyncio.run(do())).result()
+
+    def explained(self, *arguments: str) -> Any:
+        told = pumice("explain", *arguments, "-o", "json", "--kubeconfig", self.kubeconfig)
+        assert told.returncode == 0, told.stderr
+        return json.loads(told.stdout)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three large nodes on which a Job runs, small ones with another, and two Jobs that wait, of which one never fits."""
+    state = tmp_path_factory.mktemp("state") / "nodes.json"
+    nodes = [node(f"node{each}", "8", labels={ZONE: "a"}) for each in range(1, 4)]
+    nodes += [node(f"small{each}", "2", labels={ZONE: "ab"[each % 2]}) for each in range(45)]
+    state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    with running("dev", "--state", str(state), "--run-delay", "20ms") as dev:
+        file = dev.line("export KUBECONFIG=").partition("=")[2]
+        with running("web", "--no-browser", KUBECONFIG=file) as web:
+            found = Cluster(file, dev, web.line("http://127.0.0.1:"))
+            limits = {"cpu": "96", "memory": "512Gi"}
+            shares = {"cpu": "64", "memory": "256Gi"}
+            held = {"resource": {"cpu": "8"}}
+            found.create(QUEUE, queue("team", capability=limits, deserved=shares, guarantee=held))
+            found.create(QUEUE, queue("vision"))
+            found.create(JOB, _job("train", 14, "2", "grace", queue="vision"))
+            found.create(JOB, _job("sweep", 9, "1", "alan", queue="vision"))
+            found.create(JOB, _job("holds", 3, "6", "ada"))
+            found.create(JOB, _job("waits", 2, "4", "grace"))
+            found.create(JOB, _job("huge", 2, "9", "alan", queue="default"))
+            wait_until(lambda: len(found.explained("-A")["waiting"]) == 2)
+            yield found
+
+
+def _job(name: str, size: int, cpu: str, user: str, queue: str = "team") -> dict[str, Any]:
+    raw = job(name, [task(replicas=size, cpu=cpu, memory="4Gi")], queue=queue, minAvailable=size)
+    raw["metadata"]["labels"] = {"user": user}
+    return raw
+
+
+@contextmanager
+def page_of(browser: Browser, cluster: Cluster, **options: Any) -> Iterator[Page]:
+    """The view of what waits."""
+    with page_at(browser, cluster.address, **options) as page:
+        expect(page).to_have_url(f"{cluster.base}/waiting")
+        yield page
+
+
+def picture(page: Page, name: str) -> None:
+    """Take a picture of a page, for the documentation if it is asked for."""
+    folder = os.environ.get("PUMICE_SCREENSHOTS")
+    taken = page.screenshot(path=Path(folder, f"{name}.png") if folder else None)
+    assert len(taken) > 5_000, "something is on it"
+
+
+def test_a_gang_waits_runs_and_is_gone_and_the_page_follows(
+    browser: Browser, cluster: Cluster
+) -> None:
+    with page_of(browser, cluster) as page:
+        page.evaluate("window.loadedOnce = true")
+        expect(page.locator("h1")).to_have_text("2 gangs wait", timeout=SECONDS)
+        told = {each["owner"]: each for each in cluster.explained("-A")["waiting"]}
+        for name in ("waits", "huge"):
+            row = page.locator("tr", has=page.get_by_role("link", name=f"default/{name}"))
+            expect(row.locator("summary").first).to_have_text(told[f"Job/{name}"]["summary"])
+        row = page.locator("tr", has=page.get_by_role("link", name="default/huge"))
+        row.locator("summary").click()
+        expect(row.locator("details > p").first).to_have_text(told["Job/huge"]["message"])
+        picture(page, "web-waiting")
+
+        cluster.create(JOB, _job("late", 1, "3", "ada"))
+        late = page.get_by_role("link", name="default/late", exact=True)
+        expect(late).to_be_visible(timeout=SECONDS)
+        expect(page.locator("#said")).to_have_text("3 gangs wait")
+        expect(row.locator("details")).to_have_attribute("open", "")  # as the reader has left it
+        cluster.delete(JOB, "holds")
+        expect(page.locator("h1")).to_have_text("1 gang waits", timeout=SECONDS)
+        expect(late).to_have_count(0)
+        assert page.evaluate("window.loadedOnce") is True
+
+        page.get_by_role("link", name="Jobs").click()
+        phase = page.locator("tr", has=page.get_by_role("link", name="default/late")).locator(
+            ".phase"
+        )
+        expect(phase).to_have_text("Running", timeout=SECONDS)
+        page.evaluate("window.loadedOnce = true")
+        cluster.delete(JOB, "late")
+        expect(phase).to_have_count(0, timeout=SECONDS)
+        assert page.evaluate("window.loadedOnce") is True
+        cluster.create(JOB, _job("holds", 3, "7", "ada"))
+
+
+def test_the_page_of_a_gang_says_what_explain_says(browser: Browser, cluster: Cluster) -> None:
+    with page_of(browser, cluster) as page:
+        page.goto(f"{cluster.base}/gangs/default/huge")
+        found = cluster.explained("job", "huge")
+        expect(page.locator("h1")).to_have_text(found["message"], timeout=SECONDS)
+        enough = page.get_by_role("region", name="What would be enough").get_by_role("listitem")
+        expect(enough).to_have_text([each["text"] for each in found["enough"]], timeout=SECONDS)
+        pods = page.get_by_role("region", name="Table of pods").get_by_role("rowheader")
+        expect(pods).to_have_text([each["name"] for each in found["pods"]])
+        for path in ("/queues", "/nodes"):
+            page.goto(cluster.base + path)
+            expect(page.locator("h1")).to_have_text(re.compile(r"^\d"))
+            picture(page, f"web-{path[1:]}")
+
+
+def test_axe_finds_nothing_and_nothing_is_wider_than_a_telephone(
+    browser: Browser, cluster: Cluster
+) -> None:
+    axe = Axe()
+    with page_of(browser, cluster) as page:
+        for path in VIEWS:
+            page.goto(cluster.base + path)
+            page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+            page.emulate_media(color_scheme="light")
+            found = axe.run(page)
+            assert not found.violations_count, f"{path}: {found.generate_report()}"
+            page.emulate_media(color_scheme="dark")
+            found = axe.run(page, options={"runOnly": ["color-contrast"]})
+            assert not found.violations_count, f"{path} (dark): {found.generate_report()}"
+            for width in (360, 3840):
+                page.set_viewport_size({"width": width, "height": 560})
+                wide = page.evaluate("document.documentElement.scrollWidth")
+                assert wide <= width, f"{path}: {wide} of {width}"
+
+
+def test_everything_is_reached_by_keyboard(browser: Browser, cluster: Cluster) -> None:
+    with page_of(browser, cluster) as page:
+        page.keyboard.press("Tab")
+        expect(page.get_by_text("Skip to the content")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("main")).to_be_focused()
+        summary = page.locator("summary").first
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            if summary.evaluate("each => each === document.activeElement"):
+                break
+        page.keyboard.press("Enter")
+        expect(page.locator("details").first).to_have_attribute("open", "")
+        page.goto(f"{cluster.base}/nodes")
+        cells = page.get_by_role("region", name="zone a").locator(".cells a")
+        expect(cells).to_have_count(26)
+        cells.first.focus()
+        page.keyboard.press("ArrowRight")
+        expect(cells.nth(1)).to_be_focused()
+        said = cells.nth(1).locator("span")
+        assert said.evaluate("each => each.getBoundingClientRect().width") > 300
+        expect(said).to_contain_text("node2: ")
+        page.keyboard.press("End")
+        expect(cells.last).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile("/nodes.node=small"))
+        expect(page.get_by_role("heading", name="small")).to_be_visible()
+
+
+def test_tables_and_filters_work_without_scripts(browser: Browser, cluster: Cluster) -> None:
+    with page_of(browser, cluster, java_script_enabled=False) as page:
+        expect(page.get_by_role("link", name="default/huge")).to_be_visible()
+        page.get_by_label("user").select_option("alan")
+        page.get_by_role("button", name="Filter").click()
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.locator("summary").click()
+        expect(
+            page.get_by_text("What would be enough, pods, events and logs of huge")
+        ).to_be_visible()
+        for path in VIEWS:
+            page.goto(cluster.base + path)
+            expect(page.locator("h1")).to_be_visible()
+
+
+def test_what_others_write_stays_text(browser: Browser, cluster: Cluster) -> None:
+    raw = pod_group("hostile", 1, queue="team", phase="Inqueue", annotations={"user": HOSTILE})
+    raw["status"]["conditions"] = [{"type": "Unschedulable", "status": "True", "message": HOSTILE}]
+    cluster.create(POD_GROUP, raw)
+    with page_of(browser, cluster) as page:
+        row = page.locator("tr", has=page.get_by_role("link", name="default/hostile"))
+        expect(row).to_contain_text(HOSTILE, timeout=SECONDS)
+        page.goto(f"{cluster.base}/gangs/default/hostile")
+        expect(page.locator("main")).to_contain_text("hostile")
+        assert page.locator("main img, main script").count() == 0
+    cluster.delete(POD_GROUP, "hostile")
+
+
+def test_a_lost_api_server_is_a_banner_and_what_was_there_stays(
+    browser: Browser, cluster: Cluster
+) -> None:
+    """The last test: the cluster is gone after it."""
+    with page_of(browser, cluster) as page:
+        expect(page.locator("h1")).to_have_text(re.compile("gangs? wait"))
+        rows = page.locator("tbody tr").count()
+        cluster.process.stop()
+        banner = page.get_by_role("alert")
+        expect(banner).to_contain_text("The API server does not answer.", timeout=SECONDS)
+        expect(banner).to_contain_text(re.compile(r"\d+ s ago"))
+        assert page.locator("tbody tr").count() == rows > 0
