@@ -13,8 +13,8 @@ from pumice.embedded.apply import Applier
 from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
 from pumice.embedded.objects import Objects
 from pumice.embedded.pod_streams import (
-    CommandRequest,
-    LogRequest,
+    ContainerCommandRequest,
+    ContainerLogRequest,
     command_request,
     log_request,
 )
@@ -81,7 +81,7 @@ class HttpResponse:
     code: int = 200
     warnings: list[str] = field(default_factory=list)
     watch: WatchRequest | None = None
-    stream: LogRequest | CommandRequest | None = None
+    stream: ContainerLogRequest | ContainerCommandRequest | None = None
     media_type: str = "application/json"
 
 

@@ -18,8 +18,8 @@ __all__ = [
     "STDERR",
     "STDIN",
     "STDOUT",
-    "CommandRequest",
-    "LogRequest",
+    "ContainerCommandRequest",
+    "ContainerLogRequest",
     "command_request",
     "log_request",
 ]
@@ -31,7 +31,7 @@ _LISTS = ("initContainers", "containers", "ephemeralContainers")
 
 
 @dataclass(frozen=True, slots=True)
-class LogRequest:
+class ContainerLogRequest:
     """A request for the log of a container.
 
     Attributes:
@@ -60,7 +60,7 @@ class LogRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class CommandRequest:
+class ContainerCommandRequest:
     """A request to run a command in a container.
 
     Attributes:
@@ -80,7 +80,7 @@ class CommandRequest:
     tty: bool = False
 
 
-def log_request(pod: Obj, query: Mapping[str, str]) -> LogRequest | None:
+def log_request(pod: Obj, query: Mapping[str, str]) -> ContainerLogRequest | None:
     """Check a request for a log; None if the pod is on no node yet, and so has none.
 
     Raises:
@@ -93,7 +93,7 @@ def log_request(pod: Obj, query: Mapping[str, str]) -> LogRequest | None:
     seconds = _number(query, "sinceSeconds", 1)
     if seconds is not None and since_time is not None:
         raise statuses.bad_request("at most one of sinceTime and sinceSeconds may be specified")
-    asked = LogRequest(
+    asked = ContainerLogRequest(
         pod["metadata"]["namespace"],
         pod["metadata"]["name"],
         container,
@@ -110,7 +110,9 @@ def log_request(pod: Obj, query: Mapping[str, str]) -> LogRequest | None:
     return asked
 
 
-def command_request(pod: Obj, query: Mapping[str, str], command: tuple[str, ...]) -> CommandRequest:
+def command_request(
+    pod: Obj, query: Mapping[str, str], command: tuple[str, ...]
+) -> ContainerCommandRequest:
     """Check a request to run a command.
 
     Raises:
@@ -131,7 +133,7 @@ def command_request(pod: Obj, query: Mapping[str, str], command: tuple[str, ...]
     if phase in {"Succeeded", "Failed"}:
         message = f"cannot exec into a container in a completed pod; current phase is {phase}"
         raise statuses.bad_request(message)
-    return CommandRequest(
+    return ContainerCommandRequest(
         metadata["namespace"], metadata["name"], container, command, streams, tty=tty
     )
 

@@ -18,7 +18,7 @@ from aiohttp.abc import AbstractStreamWriter
 from pumice.embedded import discovery, openapi, statuses
 from pumice.embedded.handlers import Handlers, HttpRequest, HttpResponse
 from pumice.embedded.media import MediaForm, wanted_form
-from pumice.embedded.pod_streams import LogRequest
+from pumice.embedded.pod_streams import ContainerLogRequest
 from pumice.embedded.rendering import Renderer
 from pumice.embedded.resources import ResourceRegistry, locate
 from pumice.embedded.statuses import ApiStatusError
@@ -133,7 +133,7 @@ class ApiServer:
         if answer.watch is not None:
             return await self._stream(request, answer.watch)
         if answer.stream is not None and self._containers is not None:
-            if isinstance(answer.stream, LogRequest):
+            if isinstance(answer.stream, ContainerLogRequest):
                 return await stream_log(request, answer.stream, self._containers)
             return await run_command(request, answer.stream, self._containers)
         return _answered(answer)

@@ -22,7 +22,13 @@ import structlog
 from aiohttp import WSMsgType, web
 
 from pumice.embedded import statuses
-from pumice.embedded.pod_streams import STDERR, STDIN, STDOUT, CommandRequest, LogRequest
+from pumice.embedded.pod_streams import (
+    STDERR,
+    STDIN,
+    STDOUT,
+    ContainerCommandRequest,
+    ContainerLogRequest,
+)
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, encode
 
@@ -97,7 +103,7 @@ class Containers(Protocol):
 
 
 async def stream_log(
-    request: web.BaseRequest, asked: LogRequest, containers: Containers
+    request: web.BaseRequest, asked: ContainerLogRequest, containers: Containers
 ) -> web.StreamResponse:
     """Answer with a log, as its lines come.
 
@@ -130,7 +136,7 @@ async def stream_log(
 
 
 async def run_command(
-    request: web.BaseRequest, asked: CommandRequest, containers: Containers
+    request: web.BaseRequest, asked: ContainerCommandRequest, containers: Containers
 ) -> web.StreamResponse:
     """Run a command whose streams are a WebSocket's, and end with its Status.
 
@@ -156,7 +162,10 @@ async def run_command(
 
 
 async def _run(
-    socket: web.WebSocketResponse, asked: CommandRequest, containers: Containers, pipes: "_Pipes"
+    socket: web.WebSocketResponse,
+    asked: ContainerCommandRequest,
+    containers: Containers,
+    pipes: "_Pipes",
 ) -> Obj | None:
     """Run the command; its Status, None if the client left before it ended."""
     command = asyncio.create_task(
@@ -227,7 +236,7 @@ class _Pipes:
     _closed: set[int] = field(default_factory=set)
 
     @classmethod
-    def open(cls, asked: CommandRequest) -> Self:
+    def open(cls, asked: ContainerCommandRequest) -> Self:
         """Open what the client wants to use."""
         if asked.tty:
             ours, theirs = os.openpty()

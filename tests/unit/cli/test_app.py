@@ -153,7 +153,7 @@ def test_each_completion_is_a_line_with_its_first_sentence(
     assert not [said for _, said in rows if re.search(r"[.;] |[.]$", said)]
     assert len(told["zsh"].splitlines()) == len(rows)
     if verb == "dev --":
-        nodes = "Simulated nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas"
+        nodes = "Nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas"
         assert ["--nodes", nodes] in rows
     if not verb:
         assert ["lint", "Validate manifests offline and report every problem"] in rows
