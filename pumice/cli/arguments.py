@@ -53,7 +53,6 @@ _INSTEAD = {
     ("", "create"): _CREATE,
     ("", "delete"): "`kubectl delete KIND NAME`",
     ("", "logs"): "`pumice job logs NAME`",
-    ("", "run"): _CREATE,
     ("", "status"): "`pumice job list`, or `pumice dev status`",
     **dict.fromkeys([("", "validate"), ("", "check"), ("", "vet")], _LINT),
     **dict.fromkeys([("", "schedule"), ("", "plan"), ("", "dry-run")], _SIMULATE),

@@ -31,7 +31,7 @@ from pumice.embedded.deletion import Deletion
 from pumice.embedded.gc import GarbageCollector
 from pumice.embedded.handlers import Handlers
 from pumice.embedded.metadata import Identities
-from pumice.embedded.nodes import Nodes, NodeTimings, SimulatedNodes
+from pumice.embedded.nodes import NodeRunner, NodeTimings, SimulatedNodes
 from pumice.embedded.objects import Objects
 from pumice.embedded.rendering import Renderer
 from pumice.embedded.resources import ResourceRegistry
@@ -102,7 +102,7 @@ class EmbeddedCluster:
         history: int = 20_000,
         bookmark_interval: float = 60.0,
         timings: NodeTimings | None = None,
-        nodes: Callable[[Store, Callable[[], float]], Nodes] | None = None,
+        nodes: Callable[[Store, Callable[[], float]], NodeRunner] | None = None,
         workloads: bool = False,
         security: Security | None = None,
         records: bool = False,
@@ -122,7 +122,7 @@ class EmbeddedCluster:
         storage.listen(self._define)
         self._collector = GarbageCollector(self._registry, objects, deletion, self._woken.set)
         self.store = Store(self._registry, objects, deletion)
-        self._nodes: Nodes = (
+        self._nodes: NodeRunner = (
             nodes(self.store, clock)
             if nodes is not None
             else SimulatedNodes(self.store, clock, timings or NodeTimings())

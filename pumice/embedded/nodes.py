@@ -21,7 +21,7 @@ from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
 from pumice.embedded.streams import Containers
 
-__all__ = ["NodeTimings", "Nodes", "SimulatedNodes", "parse_duration", "ready_node"]
+__all__ = ["NodeRunner", "NodeTimings", "SimulatedNodes", "parse_duration", "ready_node"]
 
 _NODES = (kinds.NODE.group, kinds.NODE.plural)
 _PODS = (kinds.POD.group, kinds.POD.plural)
@@ -55,7 +55,7 @@ def parse_duration(text: str) -> float | None:
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 
-class Nodes(Protocol):
+class NodeRunner(Protocol):
     """What runs the pods of a cluster.
 
     Attributes:

@@ -30,7 +30,7 @@ from pumice.cluster.connection import Connection, StaticCredentials, bearer
 from pumice.cluster.lifecycle import run_until_stopped
 from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security, Store
-from pumice.embedded.nodes import Nodes
+from pumice.embedded.nodes import NodeRunner
 from pumice.embedded.storage import StoredWrite
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
@@ -218,7 +218,7 @@ async def dev_cluster(
     port: int = 0,
     timings: NodeTimings | None = None,
     config: Config | None = None,
-    runs_pods: Callable[[Store, Callable[[], float]], Nodes] | None = None,
+    runs_pods: Callable[[Store, Callable[[], float]], NodeRunner] | None = None,
     state: Iterable[Manifest] = (),
     on_write: Callable[[StoredWrite], None] | None = None,
 ) -> AsyncIterator[DevCluster]:

@@ -82,7 +82,7 @@ async def _run(plan: RunPlan) -> int:
             made.append(Kubelet(store, clock, machine, printer.show))
             return made[0]
 
-        follower = _Follower(plan, made)
+        follower = _RunFollower(plan, made)
         async with dev_cluster(
             plan.nodes,
             config=plan.config,
@@ -99,7 +99,7 @@ async def _dry_run(plan: RunPlan) -> int:
     from pumice.embedded.node.namespaces import mode_here
 
     plan.check(mode_here())
-    follower = _Follower(plan, [])
+    follower = _RunFollower(plan, [])
     async with dev_cluster(
         plan.nodes, config=plan.config, state=plan.manifests, on_write=follower.note
     ) as cluster:
@@ -125,7 +125,7 @@ def _rows(cluster: "EmbeddedCluster") -> list[tuple[str, str, str, str]]:
     ]
 
 
-class _Follower:
+class _RunFollower:
     """Follows Jobs and JobFlows to their end."""
 
     def __init__(self, plan: RunPlan, kubelets: "list[Kubelet]") -> None:

@@ -12,7 +12,7 @@ from pumice.cli.output import note, paint, write
 
 if TYPE_CHECKING:
     from pumice.embedded.node.kubelet import Kubelet
-    from pumice.embedded.node.pod import Pod
+    from pumice.embedded.node.pod import ProcessPod
 
 __all__ = ["BAD", "GOOD", "Printer", "tell_event", "tell_job", "tell_pod"]
 
@@ -31,7 +31,7 @@ class Printer:
         self._styles: dict[str, str] = {}
         self._is_waiting = False
 
-    def show(self, pod: "Pod", container: str, run: int, line: bytes) -> None:
+    def show(self, pod: "ProcessPod", container: str, run: int, line: bytes) -> None:
         """Print a line."""
         title = pod.name if len(pod.states) == 1 else f"{pod.name}/{container}"
         style = self._styles.setdefault(title, _COLOURS[len(self._styles) % len(_COLOURS)])

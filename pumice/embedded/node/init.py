@@ -71,7 +71,7 @@ def main(control: int, folder: str) -> None:
         os._exit(0)
     syscalls.end_with_parent()
     try:
-        Node(channel, folder).serve()
+        FirstProcess(channel, folder).serve()
     except OSError as error:
         with contextlib.suppress(OSError):
             _send(channel, {"forbidden": error.errno, "message": str(error)})
@@ -112,7 +112,7 @@ class _Process:
         self.said = b""
 
 
-class Node:
+class FirstProcess:
     """The node, as its first process sees it."""
 
     def __init__(self, channel: socket.socket, folder: str) -> None:

@@ -20,7 +20,7 @@ from pumice.embedded.node.environment import MissingObjectError, Objects
 from pumice.embedded.node.hosts import NamedPod, host_files
 from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
-from pumice.embedded.node.pod import Pod
+from pumice.embedded.node.pod import ProcessPod
 from pumice.embedded.nodes import ready_node
 from pumice.embedded.statuses import ApiStatusError, bad_request
 from pumice.embedded.storage import Obj, StoredWrite
@@ -57,7 +57,7 @@ class Kubelet:
         store: Store,
         clock: Callable[[], float],
         machine: Machine,
-        on_line: Callable[[Pod, str, int, bytes], None],
+        on_line: Callable[[ProcessPod, str, int, bytes], None],
     ) -> None:
         self.containers: Containers | None = self
         self.machine = machine
@@ -66,8 +66,8 @@ class Kubelet:
         self._clock = clock
         self._numbers = count(0)
         self._names: set[str] = set()
-        self._pods: dict[str, Pod] = {}
-        self._by_key: dict[str, Pod] = {}
+        self._pods: dict[str, ProcessPod] = {}
+        self._by_key: dict[str, ProcessPod] = {}
         self._hosts: dict[str, str] = {}
         self._naming: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -105,7 +105,7 @@ class Kubelet:
         for task in self._tasks:
             task.cancel()
 
-    def pod(self, namespace: str, name: str) -> Pod | None:
+    def pod(self, namespace: str, name: str) -> ProcessPod | None:
         """A pod that this node runs, or has run and that still exists."""
         found = self._store.get(kinds.POD, name, namespace)
         return self._pods.get(found["metadata"]["uid"]) if found else None
@@ -200,7 +200,7 @@ class Kubelet:
         """The moment, in UNIX seconds."""
         return self._clock()
 
-    def write_status(self, pod: Pod, status: Callable[[Obj], Obj]) -> None:
+    def write_status(self, pod: ProcessPod, status: Callable[[Obj], Obj]) -> None:
         """Change the status of a pod in the store."""
         found = self._store.get(kinds.POD, pod.name, pod.namespace)
         if found is None or found["metadata"]["uid"] != pod.manifest["metadata"]["uid"]:
@@ -209,7 +209,7 @@ class Kubelet:
         with suppress(ApiStatusError):  # it has just gone
             self._store.update_status(found)
 
-    def warn(self, pod: Pod, reason: str, message: str) -> None:
+    def warn(self, pod: ProcessPod, reason: str, message: str) -> None:
         """Write an event about a pod."""
         moment = format_time(self._clock())
         meta = pod.manifest["metadata"]
@@ -218,7 +218,7 @@ class Kubelet:
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
-            "involvedObject": about | {"apiVersion": "v1", "kind": "Pod"},
+            "involvedObject": about | {"apiVersion": "v1", "kind": "ProcessPod"},
             "type": "Warning",
             "reason": reason,
             "message": message[:1024],
@@ -230,7 +230,7 @@ class Kubelet:
         with suppress(ApiStatusError):  # as in a namespace that is being deleted
             self._store.create(event)
 
-    async def name(self, pod: Pod) -> None:
+    async def name(self, pod: ProcessPod) -> None:
         """Write the host files in which a pod's names stand, before its containers start."""
         await self._write_hosts(pod)
         self.names_changed()
@@ -240,7 +240,7 @@ class Kubelet:
         if self._loop is not None and self._naming is None:
             self._naming = self._loop.call_later(_SOON, self._rename)
 
-    def gone(self, pod: Pod) -> None:
+    def gone(self, pod: ProcessPod) -> None:
         """Remove a pod that has ended after its deletion."""
         found = self._store.get(kinds.POD, pod.name, pod.namespace)
         if found is not None and found["metadata"]["uid"] == pod.manifest["metadata"]["uid"]:
@@ -256,7 +256,7 @@ class Kubelet:
         self._naming = None
         self._spawn(self._write_hosts())
 
-    async def _write_hosts(self, only: Pod | None = None) -> None:
+    async def _write_hosts(self, only: ProcessPod | None = None) -> None:
         named = [
             NamedPod(each.key, each.manifest, each.address, each.is_ready)
             for each in self._by_key.values()
@@ -342,7 +342,7 @@ class Kubelet:
             text = "; ".join(f"{each.path}: {each.message}" for each in found[:3])
             self._refuse(manifest, text)
             return
-        pod = Pod(self, manifest, next(self._numbers))
+        pod = ProcessPod(self, manifest, next(self._numbers))
         self._pods[manifest["metadata"]["uid"]] = pod
         self._by_key[pod.key] = pod
 

@@ -18,10 +18,10 @@ from pumice.embedded.node.environment import MissingObjectError, Objects
 from pumice.embedded.node.logs import ContainerLog
 from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
-from pumice.embedded.node.pod_status import ContainerState, status_of
+from pumice.embedded.node.pod_status import ContainerRun, status_of
 from pumice.embedded.node.specification import ContainerSpecification
 
-__all__ = ["Host", "Pod"]
+__all__ = ["Host", "ProcessPod"]
 
 Raw = dict[str, Any]
 
@@ -52,26 +52,26 @@ class Host(Protocol):
     def now(self) -> float:
         """The moment, in UNIX seconds."""
 
-    def write_status(self, pod: "Pod", status: Callable[[Raw], Raw]) -> None:
+    def write_status(self, pod: "ProcessPod", status: Callable[[Raw], Raw]) -> None:
         """Change the status of the pod in the store."""
 
-    def warn(self, pod: "Pod", reason: str, message: str) -> None:
+    def warn(self, pod: "ProcessPod", reason: str, message: str) -> None:
         """Write an event about the pod."""
 
-    async def name(self, pod: "Pod") -> None:
+    async def name(self, pod: "ProcessPod") -> None:
         """Write the host files in which the pod's names stand."""
 
     def names_changed(self) -> None:
         """Write host files soon."""
 
-    def on_line(self, pod: "Pod", container: str, run: int, line: bytes) -> None:
+    def on_line(self, pod: "ProcessPod", container: str, run: int, line: bytes) -> None:
         """A container has written a line."""
 
-    def gone(self, pod: "Pod") -> None:
+    def gone(self, pod: "ProcessPod") -> None:
         """The pod has ended after its deletion."""
 
 
-class Pod:
+class ProcessPod:
     """One pod of the node.
 
     Attributes:
@@ -95,13 +95,14 @@ class Pod:
         policy = self._spec.get("restartPolicy") or "Always"
         self._policy = policy
         self._init = [
-            ContainerState(each, is_sidecar=each.get("restartPolicy") == "Always")
+            ContainerRun(each, is_sidecar=each.get("restartPolicy") == "Always")
             for each in self._spec.get("initContainers") or ()
         ]
-        self._containers = [ContainerState(each) for each in self._spec["containers"]]
+        self._containers = [ContainerRun(each) for each in self._spec["containers"]]
         self._files: dict[str, volumes.Files] = {}
         self._ends: dict[str, asyncio.Future[Raw]] = {}
-        self._running: dict[str, ContainerState] = {}
+        self._running: dict[str, ContainerRun] = {}
+        self._starts: set[asyncio.Future[None]] = set()
         self._initialised = False
         self._is_dirty = False
         self._loop = asyncio.get_running_loop()
@@ -133,7 +134,7 @@ class Pod:
         return all(each.runs for each in self._containers) and not self.verdict
 
     @property
-    def states(self) -> list[ContainerState]:
+    def states(self) -> list[ContainerRun]:
         """Its init containers and containers."""
         return [*self._init, *self._containers]
 
@@ -318,7 +319,7 @@ class Pod:
         await self._remove_sandbox()
 
     async def _repeat(
-        self, each: ContainerState, policy: str, started: "asyncio.Future[None] | None" = None
+        self, each: ContainerRun, policy: str, started: "asyncio.Future[None] | None" = None
     ) -> None:
         """Run a container, and again as its policy says."""
         pause = 0.0
@@ -343,7 +344,7 @@ class Pod:
             pause = min(max(2 * pause, _FIRST_PAUSE), _LONGEST_PAUSE)
             each.restarts += 1
 
-    async def _run_once(self, each: ContainerState, started: "asyncio.Future[None] | None") -> None:
+    async def _run_once(self, each: ContainerRun, started: "asyncio.Future[None] | None") -> None:
         """Run a container to its end."""
         process = f"{self.key}/{self.states.index(each)}/{each.restarts}"
         name = process.split("/")[1]
@@ -352,7 +353,10 @@ class Pod:
         end = self._ends[process] = self._loop.create_future()
         moment = format_time(self._host.now())
         try:
-            await self._start(process, name, spec, each, log)
+            start = asyncio.ensure_future(self._start(process, name, spec, each, log))
+            self._starts.add(start)
+            start.add_done_callback(self._starts.discard)
+            await asyncio.shield(start)  # whoever stops the pod waits for it
         except NodeError as error:
             log.close()
             self._ends.pop(process, None)
@@ -361,8 +365,6 @@ class Pod:
             each.state = _terminated(128, 0, moment, moment, "StartError", str(error))
             self._host.warn(self, "Failed", f"{each.name}: {error}")
         else:
-            each.state = {"running": {"startedAt": moment}}
-            self._running[process] = each
             self.publish()
             self._host.names_changed()
             if started is not None and not started.done():
@@ -375,7 +377,7 @@ class Pod:
         self._host.names_changed()
 
     async def _start(
-        self, process: str, name: str, spec: Raw, each: ContainerState, log: ContainerLog
+        self, process: str, name: str, spec: Raw, each: ContainerRun, log: ContainerLog
     ) -> None:
         """Start a container's first process, with its output going to a log.
 
@@ -394,6 +396,8 @@ class Pod:
             await self._host.machine.namespaces.ask(
                 "start", descriptors, id=process, pod=self.key, name=f"c{name}", **spec
             )
+            each.state = {"running": {"startedAt": format_time(self._host.now())}}
+            self._running[process] = each
         except OSError as error:
             raise NodeError(f"cgroup: {error.strerror}") from None
         finally:
@@ -401,7 +405,7 @@ class Pod:
                 os.close(descriptor)
 
     async def _note_end(
-        self, each: ContainerState, event: Raw, begun: str, log: ContainerLog
+        self, each: ContainerRun, event: Raw, begun: str, log: ContainerLog
     ) -> None:
         """A container has ended: read what it has left in the pipe, and note why it ended."""
         await asyncio.wait([log.drained], timeout=_DRAIN_SECONDS)
@@ -419,7 +423,7 @@ class Pod:
         each.state = _terminated(code, event["signal"], begun, now, reason, message)
         self._running.pop(event["ended"], None)
 
-    def _new_log(self, each: ContainerState) -> ContainerLog:
+    def _new_log(self, each: ContainerRun) -> ContainerLog:
         file = (
             self._host.machine.folder / self.key / f"{self.states.index(each)}-{each.restarts}.log"
         )
@@ -435,7 +439,7 @@ class Pod:
         del runs[:-2]
         return runs[-1]
 
-    def specification(self, each: ContainerState) -> ContainerSpecification:
+    def specification(self, each: ContainerRun) -> ContainerSpecification:
         """What the node's first process needs to know of a container."""
         number = next(n for n, other in enumerate(self.states) if other is each)
         room = self._host.room(self._spec.get("nodeName", ""))
@@ -460,6 +464,8 @@ class Pod:
 
     async def _stop_processes(self, grace: float) -> None:
         """SIGTERM, and after the grace SIGKILL."""
+        if self._starts:
+            await asyncio.wait(self._starts)
         for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 10.0)):
             running = dict(self._running)
             if number == signal.SIGTERM and not grace:

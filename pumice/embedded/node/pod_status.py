@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ContainerState", "phase_of", "status_of"]
+__all__ = ["ContainerRun", "phase_of", "status_of"]
 
 Raw = dict[str, Any]
 
 
 @dataclass(slots=True)
-class ContainerState:
+class ContainerRun:
     """One container of a pod.
 
     Attributes:
@@ -67,11 +67,14 @@ class ContainerState:
         return found
 
 
-def phase_of(containers: Sequence[ContainerState], *, is_initialised: bool) -> str:
+def phase_of(
+    sidecars: Sequence[ContainerRun], containers: Sequence[ContainerRun], *, is_initialised: bool
+) -> str:
     """The phase of a pod that nothing has ended.
 
     Args:
-        containers: Its containers, without init containers.
+        sidecars: Its init containers; of these, only sidecars go on.
+        containers: Its containers.
         is_initialised: Whether the init containers have done their work.
     """
     begun = [
@@ -79,6 +82,8 @@ def phase_of(containers: Sequence[ContainerState], *, is_initialised: bool) -> s
     ]
     if not is_initialised or len(begun) < len(containers):
         return "Pending"
+    if any(each.runs for each in sidecars):
+        return "Running"
     if all(each.is_over for each in containers):
         return "Failed" if any(each.code for each in containers) else "Succeeded"
     return "Running"
@@ -86,8 +91,8 @@ def phase_of(containers: Sequence[ContainerState], *, is_initialised: bool) -> s
 
 def status_of(
     before: Raw,
-    init: Sequence[ContainerState],
-    containers: Sequence[ContainerState],
+    init: Sequence[ContainerRun],
+    containers: Sequence[ContainerRun],
     moment: str,
     *,
     address: str,
@@ -106,7 +111,7 @@ def status_of(
         verdict: Phase, reason and message where something has ended the pod.
     """
     status = dict(before)
-    status["phase"] = phase_of(containers, is_initialised=is_initialised)
+    status["phase"] = phase_of(init, containers, is_initialised=is_initialised)
     status.setdefault("startTime", moment)
     status["hostIP"] = "127.0.0.1"
     if address:

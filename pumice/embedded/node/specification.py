@@ -105,7 +105,7 @@ class ContainerSpecification:
         asked = parse_milli(str(limit)) // 1000 if limit is not None else 0
         return min(asked, self.machine.size) if asked > 0 else self.machine.size
 
-    def _own_mounts(self) -> list[volumes.Mount]:
+    def _own_mounts(self) -> list[volumes.ContainerMount]:
         """Files of names, the termination message, and the caller's folder where pods would not see it."""
         told = self.container.get("terminationMessagePath") or "/dev/termination-log"
         files = {
@@ -114,13 +114,15 @@ class ContainerSpecification:
             told: f"c{self.number}.message",
         }
         found = [
-            volumes.Mount(own, "", own, "", target, is_folder=False, is_read_only=False)
+            volumes.ContainerMount(own, "", own, "", target, is_folder=False, is_read_only=False)
             for target, own in files.items()
         ]
         here = self.machine.working
         if not self._layers() and f"{here}/".startswith(_NOT_SHOWN):
             found.append(
-                volumes.Mount("here", here, "", "", here, is_folder=True, is_read_only=True)
+                volumes.ContainerMount(
+                    "here", here, "", "", here, is_folder=True, is_read_only=True
+                )
             )
         return found
 

@@ -20,7 +20,7 @@ from pumice.embedded.node.environment import (
     resource_of,
 )
 
-__all__ = ["FILES_OF", "Mount", "files_of", "host_path", "mounts_of", "size_of"]
+__all__ = ["FILES_OF", "ContainerMount", "files_of", "host_path", "mounts_of", "size_of"]
 
 Raw = dict[str, Any]
 Files = dict[str, tuple[bytes, int]]
@@ -34,7 +34,7 @@ FILES_OF = ("configMap", "secret", "downwardAPI", "projected")
 
 
 @dataclass(frozen=True, slots=True)
-class Mount:
+class ContainerMount:
     """A volume as one container sees it; `Root.show` in the node's namespaces reads it.
 
     Attributes:
@@ -114,7 +114,7 @@ def mounts_of(
     allowed: Sequence[Path],
     variables: Mapping[str, str],
     files: Mapping[str, Files],
-) -> list[Mount]:
+) -> list[ContainerMount]:
     """Where a container sees volumes, the outer ones first.
 
     Args:
@@ -146,7 +146,7 @@ def mounts_of(
             makes = ""
         is_read_only = name in files or bool(mount.get("readOnly"))
         target = posixpath.normpath(f"/{mount['mountPath']}")
-        found.append(Mount(name, base, own, path, target, is_folder, is_read_only, makes))
+        found.append(ContainerMount(name, base, own, path, target, is_folder, is_read_only, makes))
     return sorted(found, key=lambda each: each.target.count("/"))
 
 

@@ -15,7 +15,7 @@ from pumice.embedded.node.kubelet import Kubelet
 from pumice.embedded.node.limits import Cgroups
 from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import Mode, Namespaces, mode_here
-from pumice.embedded.node.pod import Pod
+from pumice.embedded.node.pod import ProcessPod
 from tests.kit.waiting import until
 
 Raw = dict[str, Any]
@@ -38,7 +38,7 @@ class LocalNode:
 
     def run(self, name: str, spec: Raw, **metadata: Any) -> None:
         """Create a pod on the node."""
-        spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, **spec}
+        spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 20, **spec}
         self.create(
             {
                 "apiVersion": "v1",
@@ -131,7 +131,7 @@ async def node(mode: Mode, folder: Path) -> AsyncIterator[LocalNode]:
     )
     lines: list[tuple[str, str]] = []
 
-    def on_line(pod: Pod, container: str, run: int, line: bytes) -> None:
+    def on_line(pod: ProcessPod, container: str, run: int, line: bytes) -> None:
         lines.append((pod.name, line.decode()))
 
     made: list[Kubelet] = []
