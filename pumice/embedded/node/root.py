@@ -1,8 +1,8 @@
 """The file system of a container, built in a mount namespace of its own.
 
 Without an image it is the machine's. A mount namespace below a user namespace may not take apart what it was given: an overlay
-of `/` as a whole is refused where other file systems are mounted below it. So each folder of `/` gets an overlay of its own, and is
-shown read-only where even that is refused. What a container writes goes into one tmpfs with a limit.
+of `/` as a whole is refused where other file systems are mounted below it. So each folder of `/` gets an overlay of its own, or its
+folders do where that is refused, too; other file systems are only read. What a container writes goes into one tmpfs with a limit.
 
 Folders of other users than the node's cannot be copied into an overlay. So the folders on the way to each mount are made in
 the upper layer before.
@@ -54,6 +54,8 @@ class Root:
         self.path = f"{scratch}/root"
         self._scratch = scratch
         self._layers = layers
+        with open("/proc/self/mountinfo") as mounts:
+            self._mounted = {line.split(" ")[4] for line in mounts}
         syscalls.mount("tmpfs", scratch, f"mode=755,size={size},nr_inodes={FILES}")
         for name in ("root", "upper", "work"):
             os.mkdir(f"{scratch}/{name}")
@@ -93,27 +95,39 @@ class Root:
             raise OSError(error.errno, f"{what} cannot be made: {error.strerror}") from None
 
     def _show_machine(self, wanted: Sequence[str]) -> None:
-        for entry in sorted(os.scandir("/"), key=lambda each: each.name):
-            place = f"{self.path}/{entry.name}"
-            if entry.is_symlink():
-                os.symlink(os.readlink(entry.path), place)
-            elif entry.is_dir() and entry.name not in _OWN:
-                os.mkdir(place)
-                if os.access(entry.path, os.R_OK | os.X_OK):
-                    self._show_folder(entry.name, wanted)
-                else:
-                    os.chmod(place, 0o700)  # as /root of another user
+        for entry in os.scandir("/"):
+            if entry.name not in _OWN and (entry.is_symlink() or entry.is_dir()):
+                self._show_entry(entry, entry.name, wanted)
         os.mkdir(f"{self.path}/tmp")
         os.chmod(f"{self.path}/tmp", 0o1777)
 
     def _show_folder(self, name: str, wanted: Sequence[str]) -> None:
+        """Show a folder of the machine with a layer for writing; entry by entry if a file system is mounted below it."""
         try:
             self._overlay(name, [f"/{name}"], wanted)
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise
-            syscalls.bind(f"/{name}", f"{self.path}/{name}", recursive=True)
-            syscalls.read_only(f"{self.path}/{name}")
+            for entry in os.scandir(f"/{name}"):
+                self._show_entry(entry, f"{name}/{entry.name}", wanted)
+
+    def _show_entry(self, entry: os.DirEntry[str], name: str, wanted: Sequence[str]) -> None:
+        place = f"{self.path}/{name}"
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), place)
+        elif not entry.is_dir():
+            with open(place, "x"):
+                syscalls.bind(entry.path, place)
+            syscalls.read_only(place)
+        else:
+            os.mkdir(place)
+            if not os.access(entry.path, os.R_OK | os.X_OK):
+                os.chmod(place, 0o700)  # as /root of another user
+            elif f"/{name}" in self._mounted:
+                syscalls.bind(entry.path, place, recursive=True)
+                syscalls.read_only(place)
+            else:
+                self._show_folder(name, wanted)
 
     def _overlay(self, name: str, layers: Sequence[str], wanted: Sequence[str]) -> None:
         """Lay a layer for writing over others.
@@ -125,8 +139,8 @@ class Root:
         """
         upper, work = f"{self._scratch}/upper/{name or '.'}", f"{self._scratch}/work/{name or '.'}"
         if name:
-            os.mkdir(upper)
-            os.mkdir(work)
+            os.makedirs(upper)
+            os.makedirs(work)
         _take_after(upper, os.stat(layers[-1]))
         prefix = f"/{name}/" if name else "/"
         for path in wanted:

@@ -350,6 +350,26 @@ def test_a_root_in_place_of_an_image(any_runner: Runner) -> None:
     assert "images:" not in ran.stderr
 
 
+def test_folders_in_which_files_are_mounted_take_further_mounts(folder: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts")
+    mount = 'mount --bind /etc/hosts /etc/hosts && exec "$@"'  # as in a container
+    runner = Runner(folder, ("unshare", "--mount", "sh", "-c", mount, "sh"))
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "c", "namespace": "default"},
+        "data": {"a": "b\n"},
+    }
+    manifest = simple("j", "cat /etc/new/c/a; echo x >/etc/y && cat /etc/y; test -s /etc/passwd")
+    spec = manifest["spec"]["tasks"][0]["template"]["spec"]
+    spec["volumes"] = [{"name": "c", "configMap": {"name": "c"}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "c", "mountPath": "/etc/new/c"}]
+    ran = runner.run(runner.write(config, manifest))
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["j-worker-0 | b", "j-worker-0 | x"]
+
+
 def test_two_hundred_pods_run_at_a_time(runner: Runner) -> None:
     manifest = simple("many", "exec sleep 3", 200)
     ran = runner.run(runner.write(manifest))
