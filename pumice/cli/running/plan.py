@@ -95,6 +95,9 @@ class RunPlan:
         if own := ", ".join(sorted(named - set(self.images))):
             what = "programs are this machine's; --image NAME=DIR gives another root"
             note(plain(f"images: {own}: {what}"))
+        if all((spec.get("restartPolicy") or "Always") == "Always" for spec in specs):
+            what = "containers are started again whenever they end, as restartPolicy Always is the default"
+            note(f"restart: {what}; with Never or OnFailure the Jobs end by themselves")
         if any(map(has_probes, specs)):
             note("probes: they are not asked; a container that runs is ready")
 

@@ -289,6 +289,16 @@ def test_what_is_kept_is_there_for_kubectl(runner: Runner) -> None:
     assert not Path(config).exists()
 
 
+def test_what_differs_from_a_cluster_is_said_in_a_line_each(runner: Runner) -> None:
+    manifest = simple("j", IDLE, restartPolicy="Always")
+    container = manifest["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
+    container["readinessProbe"] = {"exec": {"command": ["false"]}}
+    ran = runner.run(runner.write(manifest), "--timeout", "3s")
+    assert ran.returncode == 1
+    told = {line.partition(":")[0] for line in ran.stderr.splitlines()}
+    assert {"mode", "limits", "images", "restart", "probes"} <= told
+
+
 def test_several_files_and_a_flow_of_jobs(runner: Runner) -> None:
     def template(name: str, script: str) -> dict[str, Any]:
         made = simple(name, script)

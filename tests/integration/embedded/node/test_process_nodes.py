@@ -35,7 +35,9 @@ async def execute(node: LocalNode, name: str, *command: str) -> tuple[int, str]:
     reading, writing = os.pipe()
     null = os.open("/dev/null", os.O_RDONLY)
     try:
-        code = await node.kubelet.execute("default", name, "main", command, [null, writing, writing])
+        code = await node.kubelet.execute(
+            "default", name, "main", command, [null, writing, writing]
+        )
     finally:
         os.close(writing)
         os.close(null)
