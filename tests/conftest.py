@@ -46,6 +46,8 @@ SLOW = (
     "tests/integration/controller/test_writes.py::test_after_a_restart_nothing_is_written_about_pods_that_did_not_change",
     "tests/integration/scheduler/test_simulate_agrees.py",
     "tests/integration/test_large_objects.py",
+    "tests/integration/embedded/node/test_process_nodes.py::test_a_log_has_a_limit",
+    "tests/integration/embedded/node/test_process_pods.py::test_pods_end_as_the_table_says[full-a runaway",
     "tests/integration/embedded/test_official_client.py",
     "tests/integration/embedded/test_server.py::test_a_thousand_pods_are_written_and_watched_in_a_second_or_two",
     "tests/integration/webhook/test_broken_off.py",

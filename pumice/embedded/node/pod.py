@@ -12,6 +12,8 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Protocol
 
+import structlog
+
 from pumice.api.meta import format_time
 from pumice.embedded.node import volumes
 from pumice.embedded.node.environment import MissingObjectError, Objects
@@ -34,6 +36,8 @@ _STEADY = 600.0
 _DRAIN_SECONDS = 2.0
 _FALLBACK_LINES, _FALLBACK_BYTES = 80, 2048
 _versions = count(1)
+
+_log = structlog.get_logger(__name__)
 
 
 class Host(Protocol):
@@ -203,6 +207,9 @@ class ProcessPod:
                 await self._run_containers()
         except NodeError as error:
             self._loop.call_soon(self.fail, "NodeError", str(error))
+        except Exception as error:  # of a pod that no other server would have admitted
+            _log.exception("a pod cannot be run", pod=f"{self.namespace}/{self.name}")
+            self._loop.call_soon(self.fail, "NodeError", f"{type(error).__name__}: {error}")
         else:
             await self._finish()
 

@@ -95,7 +95,7 @@ def modes() -> dict[str, Mode]:
     return {"full" if here.is_full else "single user": here}
 
 
-@pytest.fixture(params=["full", "single user"])
+@pytest.fixture(params=["full", pytest.param("single user", marks=pytest.mark.slow)])
 def mode(request: pytest.FixtureRequest, modes: dict[str, Mode]) -> Mode:
     if request.param not in modes:
         pytest.skip(f"this user has no mode {request.param}")
