@@ -24,7 +24,7 @@ def run(session: Session, _arguments: Arguments) -> None:
     def takes_part(job: JobInfo) -> bool:
         if job.group is None or not session.is_pending(job) or session.queue_of(job) is None:
             return False
-        return not _is_refused_again(session, job)
+        return not (job.min_resources and _is_refused_again(session, job))
 
     lines = session.answers.by_queue(session.view.waiting, takes_part, session.fail)
     queues = session.answers.ordered_queues(session.state.queues[name] for name in lines)
@@ -39,9 +39,10 @@ def run(session: Session, _arguments: Arguments) -> None:
             leave(session, queue, line)
             continue
         try:
-            # No room is kept for others, and the gate does not refuse them.
-            too_large = session.why_too_large(job) if job.min_resources else ""
-            refusal = _why_not(session, job)
+            too_large, refusal = "", None
+            if job.min_resources:  # no room is kept for others, and they always may enter
+                too_large = session.why_too_large(job)
+                refusal = _why_not(session, job)
             if refusal is None:
                 session.enter(job)
             else:
@@ -86,7 +87,7 @@ def _is_refused_again(session: Session, job: JobInfo) -> bool:
 
     Not where plugins name no cause: they may answer otherwise once others have entered.
     """
-    if not job.min_resources or job.holding:
+    if job.holding:
         return False
     parked = session.refused.parked(job)
     if parked is None or parked.causes == Cause.ANY or session.is_target(job.key):

@@ -50,7 +50,7 @@ class _Leaf(_TreeNode):
         queue: The queue.
         outermost: The outermost group that it is in.
         key: Its key when it was last compared.
-        taken: The moment of that.
+        taken: The moment of that; -1 if it has none.
     """
 
     __slots__ = ("key", "outermost", "queue", "taken")
@@ -60,7 +60,7 @@ class _Leaf(_TreeNode):
         self.queue = queue
         self.outermost = outermost
         self.key: SortKey = None
-        self.taken = 0
+        self.taken = -1
 
 
 class _QueueGroup:
@@ -133,7 +133,8 @@ class QueueTournament:
         Raises:
             IndexError: No queue waits.
         """
-        if len(self._leaves) > 1 or self._top is None:
+        is_current = not self._moved and self._read == len(self._decided) and not self._epochs
+        if self._top is None or not (is_current or len(self._leaves) == 1):
             self._settle()
         leaf = self._top.first if self._top is not None else None
         if leaf is None:
@@ -189,7 +190,7 @@ class QueueTournament:
         self._read = len(self._decided)
         self._moment += 1
         for leaf in self._leaves.values():
-            leaf.taken = 0
+            leaf.taken = -1
         groups = [self._root]
         for group in groups:  # grows: groups before those in them
             groups.extend(group.groups.values())
@@ -234,15 +235,12 @@ class QueueTournament:
         left, right = pair.left.first, pair.right.first
         if left is None or right is None:
             pair.first = left or right
-        else:
-            pair.first = left if self._fresh(left) < self._fresh(right) else right
-
-    def _fresh(self, leaf: _Leaf) -> SortKey:
-        """The key of a queue, which stays as it is until something is decided in its outermost group."""
-        if leaf.taken < leaf.outermost.changed or not leaf.taken:
-            leaf.key = self._key(leaf.queue)
-            leaf.taken = self._moment
-        return leaf.key
+            return
+        for leaf in (left, right):
+            if leaf.taken < leaf.outermost.changed:  # until then its key stays as it is
+                leaf.key = self._key(leaf.queue)
+                leaf.taken = self._moment
+        pair.first = left if left.key < right.key else right
 
 
 def _no_groups(_: str) -> Sequence[str]:
