@@ -112,6 +112,7 @@ class Arguments:
     ) -> None:
         self._declared = {argument.name + argument.suffix: argument for argument in declared}
         self._values: dict[str, Value] = {}
+        self._defaults: dict[str, Value] = {}
         warnings = []
         problems = []
         seen = set()
@@ -189,12 +190,14 @@ class Arguments:
 
     def _get(self, name: str) -> Value:
         found = self._values.get(name)
-        if found is not None:
-            return found
-        argument = self._argument(name)
-        if argument is None:
-            raise KeyError(f"argument {name} is not declared")
-        return argument.default
+        if found is None:
+            found = self._defaults.get(name)
+        if found is None:
+            argument = self._argument(name)
+            if argument is None:
+                raise KeyError(f"argument {name} is not declared")
+            found = self._defaults[name] = argument.default
+        return found
 
 
 _TWICE = "is given twice, by its whole name and in an object; keep one of them"

@@ -122,12 +122,12 @@ class SessionView:
     def total(self) -> Ints:
         """What all ready nodes have, by column; a copy."""
         if self._total is None:
-            self._total = self.rows.allocatable[~self.facts.unready].sum(axis=0)
+            self._total = ~self.facts.unready @ self.rows.allocatable
         return self._total.copy()
 
     def used(self) -> Ints:
         """What pods take of all ready nodes, by column; those of other schedulers included."""
-        used: Ints = self.rows.used[~self.facts.unready].sum(axis=0)
+        used: Ints = ~self.facts.unready @ self.rows.used
         return used
 
     @property

@@ -53,6 +53,8 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
 
     answers = session.answers
     lines = answers.by_queue(waiting, takes_part, session.fail)
+    if not lines:
+        return
     queues = answers.ordered_queues(session.state.queues[name] for name in lines)
     tasks: dict[str, PodQueue | Units | DomainQueue] = {}
     while queues:

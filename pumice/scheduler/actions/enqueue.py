@@ -27,6 +27,8 @@ def run(session: Session, _arguments: Arguments) -> None:
         return not (job.min_resources and _is_refused_again(session, job))
 
     lines = session.answers.by_queue(session.view.waiting, takes_part, session.fail)
+    if not lines:
+        return
     queues = session.answers.ordered_queues(session.state.queues[name] for name in lines)
     while queues:
         queue = queues.first()

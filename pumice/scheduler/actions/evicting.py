@@ -43,6 +43,8 @@ def _evict(setting: EvictionSetting, session: Session, arguments: Arguments) -> 
     unaided: dict[str, list[JobInfo]] = {}
     lines = starving_jobs(session, search.surveys, setting, unaided)
     names = dict.fromkeys([*lines, *unaided])
+    if not names:
+        return
     queues = session.answers.ordered_queues(session.state.queues[name] for name in names)
     while queues:
         queue = queues.pop()

@@ -39,33 +39,36 @@ def starving_jobs(
         unaided: Receives gangs of which only `Search.report_refusal` is to be called, by queue: no running pod is a candidate for
             them, but their queue may refuse to reclaim.
     """
-    shared: dict[str, EvictionRules | None] = {}  # None where no running pod is a candidate
+    shared: dict[str, EvictionRules] = {}
+    unhelped: set[str] = set()  # queues for whose gangs no running pod is a candidate
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
     losing = {session.state.tasks[key].job for key in session.committed.evicted}
     told = surveys.told
 
     def takes_part(job: JobInfo) -> bool:
+        name = job.queue
+        if name in unhelped and not (job.holding or job.key in told):
+            return False
         if job.key in losing:
             return False  # its pods went for another gang a moment ago
         if not job.has_pending or job.group is None or session.is_pending(job):
             return False
-        name = job.queue
         queue = queues.get(name)
         if queue is None or not queue.is_open:
             return False
         if leaves_out and not (job.holding or queue.is_fifo):
             if name not in shared:
-                rules = rules_for(session, setting, job, queue)
-                has_candidates = accepted_gangs(session.view.running, rules).any()
-                shared[name] = rules if has_candidates else None
-            known = shared[name]
-            if known is None:  # no running pod was spared, so that only a refusal is to be reported
+                shared[name] = rules_for(session, setting, job, queue)
+                if not accepted_gangs(session.view.running, shared[name]).any():
+                    unhelped.add(name)
+            if name in unhelped:
+                # No running pod was spared, so that only a refusal is to be reported.
                 is_reported = setting.reclaims and job.key in told
                 if is_reported and session.state.gangs.takes(queue, job):
                     unaided.setdefault(name, []).append(job)
                 return False
-            if job.key not in told and not may_help(session, surveys, known, queue, job):
+            if job.key not in told and not may_help(session, surveys, shared[name], queue, job):
                 return False
         if not (job.holding or session.state.gangs.takes(queue, job)):
             return False

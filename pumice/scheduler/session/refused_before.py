@@ -29,6 +29,8 @@ from pumice.scheduler.waiting.parked import Bound, Cause, Parked, likeness
 
 __all__ = ["RefusedBefore"]
 
+_ANY, _DOMAIN = int(Cause.ANY), int(Cause.DOMAIN)
+
 _FEW = 8
 """Shapes up to which filters are asked when their pods are counted together, and sets of nodes that are counted apart."""
 
@@ -77,17 +79,20 @@ class RefusedBefore:
             self._refused[alike] = self._decisions
         return alike
 
-    def is_refused_again(self, job: JobInfo, parked: Parked) -> bool:
-        """Whether there is too little room for a gang, or one like it was refused.
+    def is_refused_again(self, job: JobInfo) -> bool:
+        """Whether a gang was refused before, and there still is too little room for it, or one like it was refused.
 
         Raises:
             Exception: Whatever a plugin raised.
         """
+        parked = self._gangs.get(job.key)
+        if parked is None or job.key in self._renewed:
+            return False
         if parked.from_queue is not None:
             queue = self._state.queues.get(job.queue)
             if queue is not None and not self._answers.has_room(queue, parked.from_queue):
                 return True
-        if self._refused and parked.causes != Cause.ANY:
+        if self._refused and parked.causes != _ANY:
             moment = self._refused.get(parked.likeness)
             if moment is not None and moment == self._decisions:
                 return True
@@ -97,7 +102,7 @@ class RefusedBefore:
 
     def _domains_lack(self, job: JobInfo, parked: Parked) -> bool:
         """True if no domain has as much free as a gang requires that must be in one; added up over its nodes."""
-        if not parked.causes & Cause.DOMAIN or job.group is None or not self._view.reads_network():
+        if not parked.causes & _DOMAIN or job.group is None or not self._view.reads_network():
             return False
         limit = limit_of(job.group.spec.network_topology, self._view.levels.tree)
         if not limit.is_hard or limit.tier is None:
@@ -169,6 +174,7 @@ class _RoomBounds:
         self._touched = touched
         self._suiting = suiting
         self._everywhere = _Places(self._kinds, table, touched, None)
+        self._seen = len(touched)
         self._counts: dict[int, _Places] = {}
 
     def lack(self, bounds: Iterable[Bound], queue: str) -> bool:
@@ -178,7 +184,10 @@ class _RoomBounds:
             Exception: Whatever a filter raised.
         """
         everywhere = self._everywhere
-        everywhere.follow()
+        if self._seen != len(self._touched):
+            self._seen = len(self._touched)
+            for some in dict.fromkeys((everywhere, *self._counts.values())):
+                some.follow()
         for each in bounds:
             if everywhere.count(each.needs) < each.required:
                 return True
@@ -209,8 +218,6 @@ class _RoomBounds:
             if not mask.all():
                 found = _Places(self._kinds, self._table, self._touched, mask)
             self._counts[id(mask)] = found
-        if found is not self._everywhere:
-            found.follow()
         return found
 
 
@@ -220,29 +227,27 @@ class _Places:
     def __init__(
         self, kinds: Sequence[Needs], table: NodeTable, touched: Sequence[int], mask: Bools | None
     ) -> None:
-        self._kinds = {needs: place for place, needs in enumerate(kinds)}
         self._table = table
         self._touched = touched
         self._mask = mask
         self._seen = len(touched)
         self._most: list[int] | None = None
         self._free = self._look(np.arange(len(table)))
-        self._totals: list[int] = self._count(kinds).tolist()
+        self._totals: dict[Needs, int] = self._count(kinds)
 
     def count(self, needs: Needs) -> int:
         """Places for pods of a kind."""
-        kind = self._kinds.get(needs)
-        if kind is None:
+        found = self._totals.get(needs)
+        if found is None:
             if self._most is None:
                 self._most = self._free.max(axis=0, initial=0).tolist()
             most = self._most
             if any(column >= len(most) or amount > most[column] for column, amount in needs):
                 return 0
-            kind = self._kinds[needs] = len(self._totals)
-            self._totals += self._count([needs]).tolist()
-        return self._totals[kind]
+            found = self._totals[needs] = self._count([needs])[needs]
+        return found
 
-    def _count(self, kinds: Sequence[Needs]) -> Ints:
+    def _count(self, kinds: Sequence[Needs]) -> dict[Needs, int]:
         """Places on all nodes; those that have too little for each kind are left out first."""
         amounts: dict[int, list[int]] = {}
         for column, amount in chain.from_iterable(kinds):
@@ -251,13 +256,11 @@ class _Places:
         for column, needed in amounts.items():
             if len(needed) == len(kinds):
                 fits &= self._free[:, column] >= min(needed)
-        found: Ints = places(kinds, self._free[fits]).sum(axis=1)
-        return found
+        totals = places(kinds, self._free[fits]).sum(axis=1)
+        return dict(zip(kinds, totals.tolist(), strict=True))
 
     def follow(self) -> None:
         """Take in what was decided or undone since the last call."""
-        if self._seen == len(self._touched):
-            return
         rows = np.array(sorted(set(self._touched[self._seen :])), dtype=np.int64)
         self._seen = len(self._touched)
         now = self._look(rows)
@@ -265,10 +268,11 @@ class _Places:
         if not changed.any():
             return
         rows, now = rows[changed], now[changed]
-        kinds = list(self._kinds)
+        kinds = list(self._totals)
         found = places(kinds, np.concatenate((self._free[rows], now)))
         more = found[:, len(rows) :].sum(axis=1) - found[:, : len(rows)].sum(axis=1)
-        self._totals = (np.array(self._totals, dtype=np.int64) + more).tolist()
+        for needs, each in zip(kinds, more.tolist(), strict=True):
+            self._totals[needs] += each
         self._free[rows] = now
         self._most = None
 

@@ -186,11 +186,8 @@ class Session:
 
     def is_refused_as_before(self, job: JobInfo) -> bool:
         """True if a job need not be tried, because it would be refused as before; it is left out then."""
-        parked = self.refused.parked(job)
-        if parked is None:
-            return False
         try:
-            if not self.refused.is_refused_again(job, parked):
+            if not self.refused.is_refused_again(job):
                 return False
         except Exception as error:
             self.fail(job.key, error)
