@@ -7,7 +7,7 @@ Unlike Volcano's, this action places pods without requests too: each is part of 
 `backfill` has the same code look again at what is left.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -45,9 +45,19 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
         waiting: The gangs.
         only_empty: Whether only pods without requests are placed, also those of overused queues.
     """
+    late: set[str] = set()
 
     def takes_part(job: JobInfo) -> bool:
-        if session.is_refused_as_before(job) or admitted(session, job) is None:
+        if session.is_refused_as_before(job):
+            return False
+        is_known = session.refused.parked(job) is not None and job.queue in session.state.queues
+        if is_known and job.has_pending and not session.is_pending(job):
+            late.add(job.key)  # most of these are refused again before they would have their turn
+            return True
+        return may_be_tried(job)
+
+    def may_be_tried(job: JobInfo) -> bool:
+        if admitted(session, job) is None:
             return False
         return next(_candidates(job, only_empty=only_empty), None) is not None
 
@@ -65,7 +75,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             continue
         if not only_empty and answers.is_overused(queue):
             queues.pop()
-            _refuse_all(session, queue, line)
+            _refuse_all(session, queue, line, lambda job: job.key not in late or may_be_tried(job))
             continue
         job = line.pop()
         while is_refused := job.key not in tasks and session.is_refused_as_before(job):
@@ -77,7 +87,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             continue
         with session.turn(job):
             left = tasks.get(job.key)
-            if left is None and not is_refused:
+            if left is None and not is_refused and (job.key not in late or may_be_tried(job)):
                 candidates = _candidates(job, only_empty=only_empty)
                 left = tasks[job.key] = to_try(session, job, candidates)
             if left:
@@ -96,17 +106,15 @@ def admitted(session: Session, job: JobInfo) -> Queue | None:
     """
     if job.group is None:
         return None
-    is_pending = session.is_pending(job)
-    if is_pending and "enqueue" in session.view.actions:
-        return None
-    if not (is_pending or job.has_pending):
+    is_pending, has_pending = session.is_pending(job), job.has_pending
+    if "enqueue" in session.view.actions if is_pending else not has_pending:
         return None
     queue = session.queue_of(job)
     if queue is None:
         return None
     if is_pending:
         session.enter(job)
-    if not job.has_pending:
+    if not has_pending:
         return None
     invalid = session.answers.why_invalid(job)
     if invalid is not None:
@@ -123,7 +131,12 @@ def _candidates(job: JobInfo, *, only_empty: bool = False) -> Iterator[TaskInfo]
             yield task
 
 
-def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) -> None:
+def _refuse_all(
+    session: Session,
+    queue: Queue,
+    line: PriorityQueue[JobInfo],
+    may_be_tried: Callable[[JobInfo], bool],
+) -> None:
     name = queue.metadata.name
     generic = Reason(
         "QueueOverused",
@@ -134,6 +147,8 @@ def _refuse_all(session: Session, queue: Queue, line: PriorityQueue[JobInfo]) ->
     while line:
         job = line.pop()
         with session.turn(job):
+            if not may_be_tried(job):
+                continue
             outcome = session.outcome(job)
             outcome.is_over_share = True
             outcome.causes |= session.extensions.causes["share"]

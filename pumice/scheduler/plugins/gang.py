@@ -59,7 +59,7 @@ def _place(job: JobInfo) -> int:
 
 def why_invalid(job: JobInfo) -> Reason | None:
     """Why a job has too few pods to reach its minimum on any nodes."""
-    if _counts_roles(job):
+    if job.min_task and _counts_roles(job):
         lacking = {
             role: (job.role_ready(role, *_VALID), minimum)
             for role, minimum in sorted(job.min_task.items())

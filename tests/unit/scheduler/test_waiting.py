@@ -217,6 +217,26 @@ def test_of_gangs_that_compete_for_one_place_those_behind_the_first_are_not_trie
     assert counting.pods() <= 2 + RENEWALS_PER_CYCLE
 
 
+def test_gangs_whose_queue_is_removed_say_so_also_where_there_is_room_for_them() -> None:
+    """Nodes refused them before, so they are asked about their queue only when they have their turn."""
+    gangs = [f"g{number}" for number in range(2 * RENEWALS_PER_CYCLE)]
+    scenario = Scenario(
+        {
+            "nodes": [["n", 1, "64Gi"]],
+            "queues": [["team", {}]],
+            "podgroups": [["ns", name, "team", 1, "Inqueue"] for name in gangs],
+            "pods": [["ns", "r", "n", "Running", 1, "1Mi", ""]],
+            "pod_sets": [{"pg": name, "count": 1, "memory": "1Mi"} for name in gangs],
+        }
+    )
+    assert {each.reason for each in scenario.cycle(NOW).pending.values()} == {"NotEnoughResources"}
+    scenario.state.remove_pod("ns", "r")
+    scenario.state.remove_queue("team")
+    result = scenario.cycle(NOW)
+    assert result.error is None
+    assert {each.reason for each in result.pending.values()} == {"QueueNotFound"}
+
+
 def test_equal_gangs_share_a_refusal_that_is_not_for_want_of_room() -> None:
     counting = Counting(**OF_NODES)
     counting.is_closed = True
