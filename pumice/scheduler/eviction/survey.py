@@ -25,6 +25,10 @@ from pumice.scheduler.session.victims import EvictionFailure, VictimAnswers, jud
 __all__ = ["Survey", "Surveys", "accepted_gangs", "may_go"]
 
 
+_KEPT = 64
+"""Surveys that are kept at most; each has some bytes for every running pod."""
+
+
 class Survey(msgspec.Struct, frozen=True):
     """Running pods that an action may look at.
 
@@ -142,6 +146,8 @@ class Surveys:
         if found is None or (current and not self.is_current(found)):
             found = _survey(self._session, preemptor, rules)
             if not tentative:
+                if len(self._kept) >= _KEPT:
+                    del self._kept[next(iter(self._kept))]
                 self._kept[key] = found
         return found
 

@@ -110,6 +110,26 @@ def full_clusters(draw: st.DrawFn) -> Raw:
     return {"nodes": nodes, "queues": queues, "classes": classes, "podgroups": groups, "pods": pods}
 
 
+@st.composite
+def in_racks(draw: st.DrawFn) -> Raw:
+    """The same with each node in one of two racks, and gangs that must or should be in one."""
+    cluster: Raw = draw(st.one_of(clusters(), full_clusters()))
+    racks: Raw = {f"rack{number}": {"tier": 1, "nodes": []} for number in range(2)}
+    for name, *_ in cluster["nodes"]:
+        racks[f"rack{draw(st.integers(0, 1))}"]["nodes"].append(name)
+    ways: tuple[Raw | None, ...] = (
+        None,
+        {"mode": "soft"},
+        {"mode": "hard", "highestTierAllowed": 1},
+    )
+    groups = [
+        [*row[:5], {**(row[5] if row[5:] else {}), "topology": draw(st.sampled_from(ways))}]
+        for row in cluster["podgroups"]
+    ]
+    used = {name: each for name, each in racks.items() if each["nodes"]}
+    return cluster | {"hyper_nodes": used, "podgroups": groups}
+
+
 def last_eviction(cluster: Raw, config: str, lingering: int, rounds: int = ROUNDS) -> int:
     """The last of the rounds in which a pod is evicted."""
     scenario = Scenario(cluster, CONFIGS[config])
@@ -140,6 +160,13 @@ def test_a_cluster_comes_to_rest(config: str, cluster: Raw, lingering: int) -> N
 @examples(100, always_the_same=False)
 @given(cluster=full_clusters(), lingering=st.integers(1, 2))
 def test_a_cluster_without_room_comes_to_rest(config: str, cluster: Raw, lingering: int) -> None:
+    assert last_eviction(cluster, config, lingering) < ROUNDS - CALM
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@examples(60, always_the_same=False)
+@given(cluster=in_racks(), lingering=st.integers(1, 2))
+def test_a_cluster_of_racks_comes_to_rest(config: str, cluster: Raw, lingering: int) -> None:
     assert last_eviction(cluster, config, lingering) < ROUNDS - CALM
 
 
