@@ -137,6 +137,10 @@ def _gangs(
     )
     there = np.flatnonzero(running.used[seen.rows])  # others have gone since
     numbers = numbers[running.gang[seen.rows[there]]]
+    nodes = running.node[seen.rows[there]]
+    has_local = np.zeros(len(keys), dtype=np.bool_)
+    has_local[numbers[seen.may[there] & usable[nodes] & _are_in(nodes, domain)]] = True
+    there, numbers = there[has_local[numbers]], numbers[has_local[numbers]]
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
     for places in np.split(there[order], starts[1:]) if len(order) else ():
@@ -150,8 +154,6 @@ def _gangs(
         allowed = rows[may]
         inside = _are_in(running.node[allowed], domain)
         local = inside & usable[running.node[allowed]]
-        if not local.any():
-            continue
         if not rules.setting.by_gang:
             may_break = False
         elif rules.setting.everywhere:
