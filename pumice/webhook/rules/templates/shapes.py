@@ -125,22 +125,25 @@ class FieldRule(Rule):
         words = frozenset((*known, "") if empty else known)
         start = f"{problem}: " if problem else ""
 
-        def wrong(site: Site, found: str, _: Raw) -> str:
-            if found in words:
-                return ""
-            hint = site.case.did_you_mean(found, known)
-            return f"{start}must be {either(known)}, found {quoted(found)}{hint}"
+        def check(site: Site, found: str, field: str, _: Raw) -> None:
+            if found not in words:
+                hint = site.case.did_you_mean(found, known)
+                message = f"{start}must be {either(known)}, found {quoted(found)}{hint}"
+                site.report(self, message, field, "FieldValueNotSupported")
 
-        return self.judged(wrong, "FieldValueNotSupported")
+        return check
 
     def within(self, low: int, high: float = inf, words: str = "") -> Check:
         """A number from `low` to `high`; `words` describe the range in messages."""
         if not words and high < inf:
             words = f"must be between {low} and {high}, inclusive"
         wanted = words or f"must be greater than or equal to {low}"
-        return self.judged(
-            lambda _, found, _o: "" if low <= found <= high else f"{wanted}, found {found}"
-        )
+
+        def check(site: Site, found: int, field: str, _: Raw) -> None:
+            if not low <= found <= high:
+                site.report(self, f"{wanted}, found {found}", field)
+
+        return check
 
     def at_most(self, most: int, reason: Reason | None = None, unit: str = "") -> Check:
         """A list or string whose length is at most this; messages name the unit."""

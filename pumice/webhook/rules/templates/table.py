@@ -169,12 +169,15 @@ def _members(rows: Iterable[Row]) -> Check:
 
 def _present_members(checks: Sequence[tuple[str, Check]]) -> Check:
     """The same for many members of which few are present, and none is checked if it is absent."""
-    places = {name: place for place, (name, _) in enumerate(checks)}
+    place_of = {name: place for place, (name, _) in enumerate(checks)}
+    check_of = dict(checks)
 
     def members(site: Site, found: Any, field: str, _: Raw) -> None:
-        for place in sorted([places[name] for name in found if name in places]):
-            name, check = checks[place]
-            check(site, found[name], f"{field}.{name}" if field else name, found)
+        present = [name for name in found if name in check_of]
+        if len(present) > 1:
+            present.sort(key=place_of.__getitem__)
+        for name in present:
+            check_of[name](site, found[name], f"{field}.{name}" if field else name, found)
 
     return members
 
@@ -222,6 +225,14 @@ def compiled_by_field(*rows: Row) -> Check:
 def _all(checks: Sequence[Check]) -> Check:
     if len(checks) == 1:
         return checks[0]
+    if len(checks) == 2:
+        first, second = checks
+
+        def both(site: Site, found: Any, field: str, owner: Raw) -> None:
+            first(site, found, field, owner)
+            second(site, found, field, owner)
+
+        return both
 
     def judge(site: Site, found: Any, field: str, owner: Raw) -> None:
         for check in checks:
