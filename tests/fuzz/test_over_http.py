@@ -1,6 +1,6 @@
-"""10,000 mutated reviews to a real server: none hangs, none drops its connection, none is answered with 5xx.
+"""2,500 mutated reviews to a real server: none hangs, none drops its connection, none is answered with 5xx.
 
-`make fuzz` sends a hundred times as many.
+`make fuzz` sends four hundred times as many. What rules answer to such reviews `test_reviews` shows, without a server.
 """
 
 from functools import partial
@@ -15,8 +15,8 @@ from tests.integration.webhook.serving import Pair
 
 
 def test_every_review_gets_a_proper_answer_on_a_connection_that_is_kept(tmp_path: Path) -> None:
-    """900 where hypothesis is asked to be quick."""
-    count = 4 * min(50, settings().max_examples) ** 2
+    """225 where hypothesis is asked to be quick."""
+    count = min(50, settings().max_examples) ** 2
     with serving(Pair(tmp_path), tmp_path) as server:
         fuzz = partial(fuzzed_over_http, server.port, server.authority)
         tally = run("http", count, fuzz=fuzz)

@@ -332,8 +332,7 @@ class Incidents(RuleBasedStateMachine):
 
 
 HISTORIES = settings(
-    max_examples=4
-    * settings().max_examples,  # short ones, and a pass takes less than a millisecond
+    max_examples=2 * settings().max_examples,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,

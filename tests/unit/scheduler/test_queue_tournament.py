@@ -142,7 +142,7 @@ def trees(draw: st.DrawFn) -> Raw:
 
 
 @pytest.mark.parametrize("plugins", PLUGINS)
-@examples(100)
+@examples(30)
 @given(cluster=trees())
 def test_cycles_decide_as_if_all_keys_were_taken_again(cluster: Raw, plugins: str) -> None:
     """The reference is a list that is searched for the smallest key each time."""
