@@ -63,7 +63,7 @@ class Block:
     @property
     def is_run(self) -> bool:
         """Whether its commands are run."""
-        return self.language == "console" and "norun" not in self.words
+        return self.language == "console" and not {"norun", "torch"} & {*self.words}
 
     @property
     def needs_cluster(self) -> bool:
