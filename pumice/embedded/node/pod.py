@@ -363,7 +363,7 @@ class ProcessPod:
             start = asyncio.ensure_future(self._start(process, name, spec, each, log))
             self._starts.add(start)
             start.add_done_callback(self._starts.discard)
-            await asyncio.shield(start)  # whoever stops the pod waits for it
+            await asyncio.shield(start)  # a task that stops the pod waits for it
         except NodeError as error:
             log.close()
             self._ends.pop(process, None)
@@ -376,7 +376,7 @@ class ProcessPod:
             self._host.names_changed()
             if started is not None and not started.done():
                 started.set_result(None)
-            event = await asyncio.shield(end)  # who stops the pod waits for it, too
+            event = await asyncio.shield(end)  # so does it for the end
             await self._note_end(each, event, moment, log)
         if started is not None and not started.done():
             started.set_result(None)

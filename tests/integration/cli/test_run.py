@@ -242,7 +242,7 @@ def test_ctrl_c_aborts_and_a_second_one_kills(runner: Runner) -> None:
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
-    assert stderr.splitlines()[-1] == "killed"
+    assert "killed" in stderr.splitlines()
     assert "aborting the Jobs; Ctrl-C again kills" in stderr
     wait_until(lambda: not runner.traces())
 
