@@ -226,6 +226,23 @@ def test_tables_and_filters_work_without_scripts(browser: Browser, cluster: Clus
             expect(page.locator("h1")).to_be_visible()
 
 
+def test_without_events_the_page_reads_itself_every_few_seconds(
+    browser: Browser, cluster: Cluster
+) -> None:
+    with page_of(browser, cluster) as page:
+        page.route("**/events", lambda route: route.fulfill(status=204))
+        page.clock.install()
+        page.goto(f"{cluster.base}/queues")
+        cluster.create(QUEUE, queue("polled"))
+        polled = page.get_by_role("rowheader", name="polled")
+        for _ in range(20):
+            page.clock.run_for(6_000)
+            if polled.count():
+                break
+            page.wait_for_timeout(200)
+        expect(polled).to_be_visible()
+
+
 def test_what_others_write_stays_text(browser: Browser, cluster: Cluster) -> None:
     raw = pod_group("hostile", 1, queue="team", phase="Inqueue", annotations={"user": HOSTILE})
     raw["status"]["conditions"] = [{"type": "Unschedulable", "status": "True", "message": HOSTILE}]

@@ -119,3 +119,27 @@ def test_a_simulation_that_follows_says_what_a_new_one_says(actions: str, seed: 
         found = follower.look(cluster.seen(), now, cluster.taken())
         assert _shown(found) == _shown(simulated(cluster.seen(), config, now)), moment
         cluster.step()
+
+
+def test_numbers_that_change_without_helping_a_gang_are_current_if_they_are_asked_for() -> None:
+    """A cycle tries two such gangs by itself."""
+    config = load_config(None)
+    groups = [pod_group(f"g{each}", 1, phase="Inqueue") for each in range(6)]
+    pods = [pod(f"g{each}-0", group=f"g{each}", cpu=str(10 + each)) for each in range(6)]
+
+    def seen(cpu: str) -> ReadableCluster:
+        nodes = msgspec.convert([node("n", cpu)], list[Node])
+        objects = ClusterObjects(
+            nodes=nodes,
+            pod_groups=msgspec.convert(groups, list[PodGroup]),
+            pods=msgspec.convert(pods, list[Pod]),
+        )
+        return ReadableCluster(None, objects)
+
+    for is_exact in (True, False):
+        follower = Follower(config)
+        follower.look(seen("8"), _NOW)
+        changes = [(seen("8").objects.nodes[0], seen("6").objects.nodes[0])]
+        found = follower.look(seen("6"), _NOW + 1, changes, is_exact=is_exact)
+        is_current = _shown(found) == _shown(simulated(seen("6"), config, _NOW + 1))
+        assert is_current is is_exact
