@@ -193,9 +193,7 @@ class Task(ApiStruct, frozen=True):
     def in_partitions(self) -> int:
         """Pods of the partitions that must be schedulable together."""
         partitions = self.partition_policy
-        return (
-            partitions.min_partitions * partitions.partition_size if partitions is not None else 0
-        )
+        return max(partitions.min_partitions * partitions.partition_size, 0) if partitions else 0
 
     def pod_spec(self) -> dict[str, Any]:
         """`spec` of the pod template, empty when there is none."""
