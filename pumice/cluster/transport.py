@@ -37,8 +37,8 @@ from pumice.cluster.errors import (
     TooManyRequests,
     Unavailable,
     error_of,
-    failure,
 )
+from pumice.cluster.failures import failure
 
 __all__ = ["Body", "Sockets", "Transport", "may_write", "probing_socket"]
 

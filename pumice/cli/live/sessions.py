@@ -112,7 +112,8 @@ def _pipe() -> int | None:
 
 def error_text(error: "ApiError") -> str:
     """An error of the API server as one line for the user."""
-    from pumice.cluster.errors import CONNECTION_FAILED, NOT_TRUSTED, Forbidden
+    from pumice.cluster.errors import Forbidden
+    from pumice.cluster.failures import CONNECTION_FAILED, NOT_TRUSTED
 
     if error.reason == CONNECTION_FAILED:
         return f"{error.message}; is the cluster running? Otherwise {_OTHER}"

@@ -7,7 +7,8 @@ import pytest
 from aiohttp import web
 
 from pumice.cluster.client import Client
-from pumice.cluster.errors import CONNECTION_FAILED, Unavailable
+from pumice.cluster.errors import Unavailable
+from pumice.cluster.failures import CONNECTION_FAILED
 from pumice.cluster.transport import Sockets
 from tests.kit.http import serving
 

@@ -25,7 +25,8 @@ from pumice.certs.authority import Authority, Leaf, generate_key, pem
 from pumice.cluster import kubeconfig
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError, load_pair
-from pumice.cluster.errors import NOT_TRUSTED, ApiError, Unavailable
+from pumice.cluster.errors import ApiError, Unavailable
+from pumice.cluster.failures import NOT_TRUSTED
 from pumice.cluster.official import OfficialCredentials
 from pumice.cluster.side_loop import call_in, side_loop
 from tests.kit.clocks import FastClock
