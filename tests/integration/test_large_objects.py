@@ -1,4 +1,4 @@
-"""The memory of each component with 150 of the largest objects that admission lets through."""
+"""The memory of each component with 250 of the largest objects that admission lets through."""
 
 import asyncio
 import json
