@@ -208,10 +208,10 @@ def _order(
     cluster: ClusterOptions,
 ) -> None:
     from pumice.api.kinds import JOB
-    from pumice.cli.live.orders import Orders
+    from pumice.cli.live.commands import CommandRequests
 
     wanted = [name_of(each, *_WORDS) for each in names]
-    Orders(operation, JOB, _RESOURCE, options).run(cluster, wanted, namespace)
+    CommandRequests(operation, JOB, _RESOURCE, options).run(cluster, wanted, namespace)
 
 
 class _Listing:

@@ -87,10 +87,10 @@ def _order(
     operation: str, names: list[str], options: OrderOptions, cluster: ClusterOptions
 ) -> None:
     from pumice.api.kinds import QUEUE
-    from pumice.cli.live.orders import Orders
+    from pumice.cli.live.commands import CommandRequests
 
     wanted = [name_of(each, *_WORDS) for each in names]
-    Orders(operation, QUEUE, _RESOURCE, options).run(cluster, wanted, "default")
+    CommandRequests(operation, QUEUE, _RESOURCE, options).run(cluster, wanted, "default")
 
 
 async def _list(

@@ -15,8 +15,8 @@ from pumice.scheduler.eviction.survey import Survey, Surveys
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PENDING, TaskInfo
+from pumice.scheduler.placing.domain_search import DomainSearch
 from pumice.scheduler.placing.requests import DomainRequest, Members, Placed, scores
-from pumice.scheduler.placing.search import DomainSearch
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
 from pumice.scheduler.session.victims import EvictionFailure

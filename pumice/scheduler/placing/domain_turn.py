@@ -13,11 +13,11 @@ from pumice.scheduler.explain.sentences import FitFailure, Refusals
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
+from pumice.scheduler.placing.domain_search import Around, DomainSearch, Trial
 from pumice.scheduler.placing.filling import Promising, may_begin
 from pumice.scheduler.placing.nowhere import why_nowhere
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.requests import DomainRequest, Members, MembersOf, Placed, scores
-from pumice.scheduler.placing.search import Around, DomainSearch, Trial
 from pumice.scheduler.placing.units import Unit, Units
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session

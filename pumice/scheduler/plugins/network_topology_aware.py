@@ -1,6 +1,6 @@
 """network-topology-aware: keep the pods of a gang in one domain of the network, and prefer domains that are in use.
 
-A gang or sub-group with a `networkTopology` is placed in the lowest domain that has room; see `placing/search.py`. Of several domains of a
+A gang or sub-group with a `networkTopology` is placed in the lowest domain that has room; see `placing/domain_search.py`. Of several domains of a
 tier the one is best that is fullest afterwards, so that whole domains stay free:
 `score = 100 · weight · Σ w_r · (used_r + asked_r) / allocatable_r / Σ w_r`, and 0 where something would be exceeded.
 

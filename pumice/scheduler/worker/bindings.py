@@ -19,7 +19,7 @@ from pumice.api.pods import Pod
 from pumice.cluster.clock import Backoff
 from pumice.cluster.errors import ApiError, NotFound
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
-from pumice.scheduler.worker.gates import open_gate
+from pumice.scheduler.worker.gate_removals import open_gate
 from pumice.scheduler.worker.pod_requests import Decision, PodRequests
 
 __all__ = ["Binder", "why_unfit"]

@@ -26,7 +26,7 @@ from pumice.scheduler.worker.configuration import ActiveConfig, WorkerSettings
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.evictions import Evictor
 from pumice.scheduler.worker.feeds import SchedulerCaches
-from pumice.scheduler.worker.gates import GateOpener
+from pumice.scheduler.worker.gate_removals import GateOpener
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 from pumice.scheduler.worker.quarantine import Quarantine
 from pumice.scheduler.worker.queue_writes import QueueStatuses, ensure_queues

@@ -15,7 +15,7 @@ from pumice.scheduler.worker.claim_bindings import ClaimBinder
 from pumice.scheduler.worker.claim_checks import ClaimBatch, ClaimChecks
 from pumice.scheduler.worker.claim_writes import BindingError
 from pumice.scheduler.worker.evictions import Evictor
-from pumice.scheduler.worker.gates import GateOpener
+from pumice.scheduler.worker.gate_removals import GateOpener
 from pumice.scheduler.worker.loop import _Leadership
 from pumice.scheduler.worker.metrics import VolcanoMetrics
 from pumice.scheduler.worker.queue_writes import QueueStatuses

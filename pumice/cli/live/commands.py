@@ -28,7 +28,7 @@ from pumice.controller.jobs.phases import FINISHED
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
 
-__all__ = ["OPERATIONS", "Operation", "Orders", "carry_out"]
+__all__ = ["OPERATIONS", "CommandRequests", "Operation", "carry_out"]
 
 _ABORTED = frozenset({"Aborted"})
 _SUSPENDED = frozenset({"Aborting", "Aborted"})
@@ -85,7 +85,7 @@ OPERATIONS: Mapping[str, Operation] = {
 """Operations by the name of the verb."""
 
 
-class Orders:
+class CommandRequests:
     """One operation on some objects, with the options of a verb."""
 
     def __init__(self, operation: str, kind: Kind, resource: str, options: OrderOptions) -> None:
