@@ -8,7 +8,6 @@ this site.
 
 import hmac
 import secrets
-from http.cookies import CookieError, SimpleCookie
 
 from aiohttp import web
 
@@ -64,7 +63,8 @@ class PageAccess:
             # Lax instead of Strict: the first request comes from a terminal or another page, and is redirected.
             answer.set_cookie(name, self._cookie, httponly=True, samesite="Lax", path="/")
             return answer
-        if given is None and _equal(_cookie(request, name), self._cookie):
+        cookies = _cookies(request, name)
+        if given is None and any(_equal(each, self._cookie) for each in cookies):
             return None
         message = (
             "open the address that `pumice web` has printed; it holds the secret of this start"
@@ -77,12 +77,15 @@ def _local(address: str) -> str:
     return "/" + address.lstrip("/\\")
 
 
-def _cookie(request: web.BaseRequest, name: str) -> str:
-    try:
-        found = SimpleCookie(request.headers.get("Cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
+def _cookies(request: web.BaseRequest, name: str) -> list[str]:
+    """The values of a cookie; beside it stand those of other ports, well formed or not."""
+    found = []
+    for header in request.headers.getall("Cookie", ()):
+        for each in header.split(";"):
+            key, _, value = each.partition("=")
+            if key.strip() == name:
+                found.append(value.strip())
+    return found
 
 
 def _equal(given: str, expected: str) -> bool:
