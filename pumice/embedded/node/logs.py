@@ -22,6 +22,7 @@ _LONGEST = 16_384
 """Bytes of a line before it is written in parts, as container runtimes do."""
 _CHUNK = 32_768
 _BYTES_PER_SECOND = 4 * 1024 * 1024
+_GAP = b"(lines are missing here: more was written than is kept, faster than it was read)"
 
 
 class ContainerLog:
@@ -112,11 +113,19 @@ class ContainerLog:
                 if self._stream.closed:
                     return
                 await self._changed.wait()
-            if self._lost != lost:
-                lines = list(_lines_of(self._file))
-            else:
-                lines = list(_lines_of(self._file, position))
+            lines = list(self._lines_since(position, lost))
             position, lost = self._size, self._lost
+
+    def _lines_since(self, position: int, lost: int) -> Iterator[bytes]:
+        """Lines beyond a position in the file that was written after so many had been lost."""
+        if self._lost == lost:
+            yield from _lines_of(self._file, position)
+        elif self._lost == lost + 1:
+            yield from _lines_of(self._former(), position)
+            yield from _lines_of(self._file)
+        else:
+            yield _line_of(_GAP, "F")
+            yield from self._lines()
 
     def _read(self) -> None:
         try:
@@ -143,16 +152,13 @@ class ContainerLog:
             self._loop.add_reader(self._reading, self._read)
 
     def _write(self, text: bytes, kind: str) -> None:
-        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
         if self._size > _MOST_BYTES:
             self._stream.close()
             self._file.replace(self._former())
             self._stream = self._file.open("wb")
             self._size = 0
             self._lost += 1
-        self._size += self._stream.write(
-            b"%s stdout %s %s\n" % (moment.encode(), kind.encode(), text)
-        )
+        self._size += self._stream.write(_line_of(text, kind))
         self._on_line(text)
 
     def _former(self) -> Path:
@@ -173,6 +179,11 @@ def _lines_of(file: Path, position: int = 0) -> Iterator[bytes]:
     with suppress(FileNotFoundError), file.open("rb") as stream:
         stream.seek(position)
         yield from stream
+
+
+def _line_of(text: bytes, kind: str) -> bytes:
+    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+    return b"%s stdout %s %s\n" % (moment.encode(), kind.encode(), text)
 
 
 def _shown(line: bytes, since: float | None, *, timestamps: bool) -> bytes:
