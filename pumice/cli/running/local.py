@@ -1,5 +1,6 @@
 """This machine as nodes: the options of the verbs whose pods are its processes, and what these announce."""
 
+import os
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -99,7 +100,8 @@ def read_allowed(given: "Sequence[Path]") -> list[Path]:
     for each in given:
         if not each.is_dir():
             raise UserError(f"--allow-host-path {each}: there is no such directory")
-    return [each.absolute() for each in given]
+    # Without `..` as paths of volumes are compared, and with links as the user writes them.
+    return [Path(os.path.abspath(each)) for each in given]  # noqa: PTH100
 
 
 def announce_machine(machine: "Machine") -> None:

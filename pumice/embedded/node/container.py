@@ -61,8 +61,6 @@ def join(spec: dict[str, Any], first: int, descriptors: list[int]) -> NoReturn:
         descriptors: Its standard input, output and error, and `cgroup.procs` of the container's cgroups.
     """
     standard, cgroups = descriptors[:3], descriptors[3:]
-    for each in cgroups:
-        os.write(each, b"0")
     kinds = {
         "net": syscalls.NEW_NET,
         "uts": syscalls.NEW_UTS,
@@ -77,6 +75,8 @@ def join(spec: dict[str, Any], first: int, descriptors: list[int]) -> NoReturn:
     child = os.fork()  # in the container's PID namespace
     if child:
         _forward(child)
+    for each in cgroups:
+        os.write(each, b"0")
     for name, limit in spec["limits"].items():
         resource.setrlimit(getattr(resource, name), (limit, limit))
     os.setsid()

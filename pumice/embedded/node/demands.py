@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pumice.api.fields import FieldError
+from pumice.embedded.node.environment import Objects
 from pumice.embedded.node.namespaces import Mode
-from pumice.embedded.node.volumes import FILES_OF, host_path
+from pumice.embedded.node.volumes import FILES_OF, host_path, path_problem
 
-__all__ = ["CAPABILITIES", "capabilities_of", "has_probes", "problems"]
+__all__ = ["CAPABILITIES", "capabilities_of", "has_probes", "missing", "problems"]
 
 Raw = dict[str, Any]
 CODE = "RUN-UNSUPPORTED"
@@ -55,6 +56,15 @@ _CONTAINER = {
 }
 _VOLUMES = ("emptyDir", "hostPath", *FILES_OF)
 _PROJECTED = ("configMap", "secret", "downwardAPI")
+_OBJECTS = {
+    "configMap": "ConfigMap",
+    "configMapRef": "ConfigMap",
+    "configMapKeyRef": "ConfigMap",
+    "secret": "Secret",
+    "secretRef": "Secret",
+    "secretKeyRef": "Secret",
+}
+"""Kinds of objects by the fields that name one."""
 _HOST_TYPES = ("", "Directory", "DirectoryOrCreate", "File", "FileOrCreate")
 _FULL = "run as root, or install uidmap and give your user a range in /etc/subuid and /etc/subgid"
 
@@ -129,21 +139,72 @@ def _of_volume(volume: Raw, path: str, allowed: Sequence[Path]) -> Iterator[Fiel
                 f"{path}.{kind}",
                 "is no volume of this machine; use emptyDir, or hostPath with --allow-host-path",
             )
-    for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
-        for kind in source:
-            if kind not in _PROJECTED:
-                where = f"{path}.projected.sources[{number}].{kind}"
-                yield _problem(where, f"is not there; expected one of {', '.join(_PROJECTED)}")
+    for where, kind, source in _sources(volume, path):
+        if kind not in _PROJECTED:
+            yield _problem(where, f"is not there; expected one of {', '.join(_PROJECTED)}")
+        for number, item in enumerate(source.get("items") or ()):
+            if problem := path_problem(str(item.get("path", ""))):
+                yield _problem(f"{where}.items[{number}].path", problem)
     if host := volume.get("hostPath"):
         if host_path(str(host.get("path", "")), allowed) is None:
             folder = host.get("path") or "DIR"
             yield _problem(
                 f"{path}.hostPath.path",
-                f"the machine's files are not shown; add --allow-host-path {folder}",
+                f"lies in no folder that pods may mount; add --allow-host-path {folder}",
             )
         if (host.get("type") or "") not in _HOST_TYPES:
             expected = ", ".join(_HOST_TYPES[1:])
             yield _problem(f"{path}.hostPath.type", f"expected one of {expected}")
+
+
+def _sources(volume: Raw, path: str) -> Iterator[tuple[str, str, Raw]]:
+    """Path, kind and content of what the files of a volume are made of."""
+    for kind in _PROJECTED:
+        if kind in volume:
+            yield f"{path}.{kind}", kind, volume[kind] or {}
+    for number, source in enumerate((volume.get("projected") or {}).get("sources") or ()):
+        for kind, content in source.items():
+            yield f"{path}.projected.sources[{number}].{kind}", kind, content or {}
+
+
+def missing(spec: Raw, path: str, objects: Objects) -> Iterator[FieldError]:
+    """ConfigMaps, Secrets and keys of them for which a pod would wait.
+
+    Args:
+        spec: Its spec.
+        path: Where the spec stands, for the paths of the problems.
+        objects: Those that there are.
+    """
+    for where, kind, source in _references(spec, path):
+        if kind not in _OBJECTS or source.get("optional"):
+            continue
+        kind, name = _OBJECTS[kind], source.get("secretName") or source.get("name")
+        made = objects(kind, name or "")
+        if made is None:
+            yield _problem(where, f"there is no {kind} {name}; add it to the files")
+            continue
+        parts = ("data", "stringData", "binaryData")
+        known = {key for part in parts for key in made.get(part) or ()}
+        keys = [source.get("key"), *(item.get("key") for item in source.get("items") or ())]
+        for key in keys:
+            if key is not None and key not in known:
+                yield _problem(where, f"{kind} {name} has no key {key}; add it")
+
+
+def _references(spec: Raw, path: str) -> Iterator[tuple[str, str, Raw]]:
+    """Path, kind and content of each place in which a pod may name an object."""
+    for number, volume in enumerate(spec.get("volumes") or ()):
+        yield from _sources(volume, f"{path}.volumes[{number}]")
+    for field in ("initContainers", "containers"):
+        for number, container in enumerate(spec.get(field) or ()):
+            where = f"{path}.{field}[{number}]"
+            for index, source in enumerate(container.get("envFrom") or ()):
+                for kind, content in source.items():
+                    if kind in _OBJECTS:
+                        yield f"{where}.envFrom[{index}].{kind}", kind, content or {}
+            for index, variable in enumerate(container.get("env") or ()):
+                for kind, content in (variable.get("valueFrom") or {}).items():
+                    yield f"{where}.env[{index}].valueFrom.{kind}", kind, content or {}
 
 
 def _of_container(container: Raw, spec: Raw, path: str, mode: Mode) -> Iterator[FieldError]:

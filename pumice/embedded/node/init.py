@@ -198,7 +198,7 @@ class FirstProcess:
         given, self._descriptors = self._descriptors[:count], self._descriptors[count:]
         try:
             answer = self._operations[request["do"]](request, given)
-        except OSError as error:
+        except Exception as error:  # one pod's request must not end the others
             answer = {"error": _told(error)}
         finally:
             for each in given:
@@ -282,8 +282,7 @@ class FirstProcess:
                 os.setsid()
                 run()
             except BaseException as error:
-                text = _told(error) if isinstance(error, OSError) else repr(error)
-                os.write(writing, text.encode())
+                os.write(writing, _told(error).encode())
             finally:
                 os._exit(127)
         os.close(writing)
@@ -380,7 +379,9 @@ class FirstProcess:
                     _send(self._channel, {"full": process.pod, "message": message})
 
 
-def _told(error: OSError) -> str:
+def _told(error: BaseException) -> str:
+    if not isinstance(error, OSError):
+        return repr(error)
     text = error.strerror or str(error)
     return f"{error.filename}: {text}" if error.filename else text
 

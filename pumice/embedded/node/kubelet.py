@@ -5,6 +5,7 @@ nodes are this machine, under several names.
 """
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -167,10 +168,14 @@ class Kubelet:
         state = next(each for each in pod.states if each.name == container)
         key = f"exec{next(self._numbers)}"
         ended = self._executions[key] = asyncio.get_running_loop().create_future()
+        opened: list[int] = []
         try:
+            if self.machine.cgroups is not None:
+                files = self.machine.cgroups.files(process.replace("/", "-"))
+                opened.extend(os.open(file, os.O_WRONLY) for file in files)
             await self.machine.namespaces.ask(
                 "execute",
-                descriptors,
+                [*descriptors, *opened],
                 id=key,
                 pod=pod.key,
                 container=process,
@@ -184,8 +189,12 @@ class Kubelet:
             raise
         except (NodeError, MissingObjectError) as error:
             raise bad_request(str(error)) from None
+        except OSError as error:  # the container has just ended
+            raise bad_request(f"{error.filename}: {error.strerror}") from None
         finally:
             self._executions.pop(key, None)
+            for each in opened:
+                os.close(each)
 
     def objects(self, namespace: str) -> Objects:
         """ConfigMaps and Secrets of a namespace."""
@@ -218,7 +227,7 @@ class Kubelet:
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
-            "involvedObject": about | {"apiVersion": "v1", "kind": "ProcessPod"},
+            "involvedObject": about | {"apiVersion": "v1", "kind": "Pod"},
             "type": "Warning",
             "reason": reason,
             "message": message[:1024],

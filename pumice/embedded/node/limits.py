@@ -63,16 +63,13 @@ class Cgroups:
             return None
         return cls(folders, is_unified=False)
 
-    def add(self, name: str, memory: int | None, cpu: int | None) -> list[Path]:
+    def add(self, name: str, memory: int | None, cpu: int | None) -> None:
         """Make the cgroup of a container.
 
         Args:
             name: Its name.
             memory: Bytes; None for no limit.
             cpu: Thousandths of a processor; None for no limit.
-
-        Returns:
-            The files into which a process writes `0` to enter it.
         """
         for folder in {*self.folders.values()}:
             (folder / name).mkdir(exist_ok=True)
@@ -96,6 +93,9 @@ class Cgroups:
             path = self.folders[controller] / name / file
             if value is not None and path.exists():  # accounting of swap may be off
                 path.write_text(f"{value}\n")
+
+    def files(self, name: str) -> list[Path]:
+        """The files into which a process writes `0` to enter the cgroup of a container."""
         return [folder / name / "cgroup.procs" for folder in sorted({*self.folders.values()})]
 
     def has_killed(self, name: str) -> bool:

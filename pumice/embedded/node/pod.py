@@ -397,8 +397,9 @@ class ProcessPod:
             cgroups = self._host.machine.cgroups
             if cgroups is not None:
                 memory, cpu = self.specification(each).limits()
-                files = cgroups.add(process.replace("/", "-"), memory, cpu)
-                descriptors += [os.open(file, os.O_WRONLY) for file in files]
+                cgroup = process.replace("/", "-")
+                cgroups.add(cgroup, memory, cpu)
+                descriptors.extend(os.open(file, os.O_WRONLY) for file in cgroups.files(cgroup))
             log.follow(reading)
             await self._host.machine.namespaces.ask(
                 "start", descriptors, id=process, pod=self.key, name=f"c{name}", **spec

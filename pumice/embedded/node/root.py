@@ -61,7 +61,7 @@ class Root:
             os.mkdir(f"{scratch}/{name}")
 
     def build(self, mounts: Sequence[dict[str, Any]], folder: str, *, is_read_only: bool) -> None:
-        """ContainerMount everything but volumes.
+        """Mount everything but volumes.
 
         Args:
             mounts: Where volumes will be mounted.
@@ -175,7 +175,7 @@ class Root:
             os.symlink(target, f"{dev}/{name}")
 
     def show(self, source: str, target: str, *, is_read_only: bool) -> None:
-        """ContainerMount a file or a folder at a path of the container, over whatever is there.
+        """Mount a file or a folder at a path of the container, over whatever is there.
 
         Raises:
             OSError: There is no such source, or the target cannot be made.

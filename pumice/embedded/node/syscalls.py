@@ -65,7 +65,7 @@ def setns(descriptor: int, kind: int) -> None:
 
 
 def mount(kind: str, target: str, options: str = "") -> None:
-    """ContainerMount a new file system."""
+    """Mount a new file system."""
     result = _libc.mount(
         kind.encode(), os.fsencode(target), kind.encode(), 0, os.fsencode(options) or None
     )

@@ -20,7 +20,15 @@ from pumice.embedded.node.environment import (
     resource_of,
 )
 
-__all__ = ["FILES_OF", "ContainerMount", "files_of", "host_path", "mounts_of", "size_of"]
+__all__ = [
+    "FILES_OF",
+    "ContainerMount",
+    "files_of",
+    "host_path",
+    "mounts_of",
+    "path_problem",
+    "size_of",
+]
 
 Raw = dict[str, Any]
 Files = dict[str, tuple[bytes, int]]
@@ -203,7 +211,14 @@ def _entries(kind: str, name: str | None, source: Raw, mode: int, objects: Objec
     return found
 
 
+def path_problem(path: str) -> str | None:
+    """What is wrong with a path of a file in a volume."""
+    if path.startswith(("/", "..")) or ".." in path.split("/") or "\0" in path:
+        return f"path {path!r} is none in a volume; expected one without a first / or .., without .. and NUL"
+    return None
+
+
 def _safe(path: str) -> str:
-    if path.startswith("/") or ".." in path.split("/"):
-        raise MissingObjectError(f"path {path} leads out of its volume")
+    if problem := path_problem(path):
+        raise MissingObjectError(problem)
     return path

@@ -11,6 +11,7 @@ import pytest
 
 from pumice.api import kinds
 from pumice.embedded import ApiStatusError
+from pumice.embedded.node.namespaces import NodeError
 from tests.integration.embedded.node.conftest import LocalNode, container, shell
 from tests.kit.waiting import until
 
@@ -133,6 +134,9 @@ async def test_a_pod_waits_for_what_it_mounts(node: LocalNode) -> None:
     }
     node.run("p", spec)
     await until(lambda: "there is no ConfigMap late" in node.events())
+    (event,) = node.cluster.store.list(kinds.EVENT)
+    about = {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": "default"}
+    assert event["involvedObject"] == about | {"uid": node.pod("p")["metadata"]["uid"]}
     node.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"}, "data": {}})
     await node.phase("p", "Succeeded")
 
@@ -214,6 +218,10 @@ async def test_a_further_program_runs_in_the_container(node: LocalNode) -> None:
     )
     with pytest.raises(ApiStatusError, match="executable file not found"):
         await execute(node, "p", "no-such-program")
+    script = (
+        "cat /proc/1/cgroup >/tmp/first; cat /proc/self/cgroup >/tmp/own; cmp /tmp/first /tmp/own"
+    )
+    assert await execute(node, "p", "sh", "-c", script) == (0, "")
 
 
 async def test_memory_beyond_the_limit_ends_the_container(node: LocalNode) -> None:
@@ -232,6 +240,17 @@ async def test_a_pod_with_finalizers_stays_and_does_not_run(node: LocalNode) -> 
     await node.phase("p", "Running")
     node.cluster.store.delete(kinds.POD, "p", "default", grace=1)
     await node.phase("p", "Succeeded", "Failed")
+
+
+async def test_a_request_that_fails_in_any_way_ends_no_other_pod(node: LocalNode) -> None:
+    node.run("p", {"containers": [shell("echo up; exec sleep 4714")]})
+    await node.says("p", "up")
+    for path in ("a\0b", "a/../../b"):
+        files = {path: ["text", 0o644]}
+        how: dict[str, Any] = {"pod": "pod0", "volume": "0", "version": f"v{len(path)}", "group": None}
+        with pytest.raises(NodeError):
+            await node.machine.namespaces.ask("files", files=files, **how)
+    assert await execute(node, "p", "echo", "alive") == (0, "alive\n")
 
 
 async def test_nothing_outlives_the_first_process(node: LocalNode) -> None:
