@@ -3,7 +3,7 @@
 "use strict";
 (() => {
   const POLL = 5000;
-  let streaming = false, reading = false, again = false;
+  let events = null, streaming = false, reading = false, again = false;
 
   const key = (node) => (node.dataset && node.dataset.key) || node.id || "";
 
@@ -63,13 +63,24 @@
     }
   }
 
+  // A browser has six connections for all tabs of a site: one that nobody sees must hold none.
   function listen() {
-    if (!window.EventSource) return;
-    const events = new EventSource("/events");
+    if (!window.EventSource || events || document.hidden) return;
+    events = new EventSource("/events");
     events.onopen = () => { streaming = true; read(); };
-    events.onerror = () => { streaming = false; if (events.readyState === EventSource.CLOSED) setTimeout(listen, POLL); };
+    events.onerror = () => {
+      streaming = false;
+      if (events.readyState === EventSource.CLOSED) { events = null; setTimeout(listen, POLL); }
+    };
     events.addEventListener("change", read);
   }
+
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) { read(); listen(); return; }
+    if (events) events.close();
+    events = null;
+    streaming = false;
+  });
 
   // Cells of nodes: one is reached by the tab key, the others by arrow keys.
   function cells() {
@@ -105,6 +116,6 @@
   for (const each of document.querySelectorAll('meta[http-equiv="refresh"]')) each.remove();
   cells();
   listen();
-  setInterval(() => { if (!streaming) read(); }, POLL);
+  setInterval(() => { if (!streaming && !document.hidden) read(); }, POLL);
   setInterval(age, 1000);
 })();
