@@ -16,20 +16,19 @@ from pumice.api.durations import UNKNOWN, human_duration
 from pumice.api.meta import parse_time
 from pumice.api.quantities import QuantityError, format_milli, parse_milli
 
-__all__ = ["Commands", "Pages", "filtered"]
+__all__ = ["Commands", "Pages", "filtered", "taken"]
 
 Data = dict[str, Any]
 Query = Mapping[str, str]
 
 _TITLES = {"waiting": "Waiting", "queues": "Queues", "nodes": "Nodes", "jobs": "Jobs"}
-_ROWS = {"waiting": "gangs", "queues": "queues", "jobs": "jobs"}
-"""The key of the rows that filters apply to."""
-_FILTERS = {
-    "waiting": ("namespace", "queue", "user"),
-    "queues": ("queue",),
-    "nodes": (),
-    "jobs": ("namespace", "queue", "user"),
-}
+_ROWS = {"waiting": "gangs", "queues": "queues", "nodes": "nodes", "jobs": "jobs"}
+"""The key of the rows of a view, for filters."""
+_PARTS = {"queues": "waiting", "nodes": "pods"}
+"""The key of what is filtered within a row; a row of which nothing is left goes."""
+_FILTERS = ("namespace", "queue", "user")
+_OPENED = {"nodes": ("node",), "gang": ("pod", "logs")}
+"""What else an address says."""
 _COLOURS = 12
 _LEGEND = 12
 _PODS = 8
@@ -75,16 +74,38 @@ class Commands:
         return []
 
 
+def taken(name: str) -> tuple[str, ...]:
+    """What an address of a view may say."""
+    return (*(_FILTERS if name in _ROWS else ()), *_OPENED.get(name, ()))
+
+
 def filtered(name: str, data: Data, query: Query) -> Data:
-    """The data of a view with the rows alone that a query asks for."""
-    rows = _ROWS.get(name)
-    asked = {key: query[key] for key in _FILTERS[name] if key in query}
-    if rows is None or not asked:
-        return data
-    kept = [
-        each for each in data[rows] if all(each.get(key) == value for key, value in asked.items())
-    ]
+    """The data of a view with what a query asks for, alone."""
+    asked = {key: query[key] for key in _FILTERS if key in query}
+    rows, parts = _ROWS[name], _PARTS.get(name)
+    kept = data[rows]
+    if name == "queues" and (queue := asked.pop("queue", None)):
+        kept = [each for each in kept if each["queue"] == queue]
+    if asked and parts:
+        narrowed = [
+            {**row, parts: [each for each in row[parts] if _is_asked(_about(each, data), asked)]}
+            for row in kept
+        ]
+        kept = [row for row in narrowed if row[parts]]
+    elif asked:
+        kept = [each for each in kept if _is_asked(each, asked)]
     return {**data, rows: kept}
+
+
+def _is_asked(about: Data, asked: Query) -> bool:
+    return all(about.get(key) == value for key, value in asked.items())
+
+
+def _about(part: Data, data: Data) -> Data:
+    """Whose a pod of a node, or a gang that waits in a queue, is."""
+    gang = part.get("podGroup") or part["gang"]
+    namespace, _, _ = str(part.get("pod") or gang).partition("/")
+    return {"namespace": namespace, **data["owners"].get(gang, {})}
 
 
 class Pages:
@@ -129,7 +150,7 @@ class Pages:
         elif name == "nodes":
             more = self._groups(data)
             more["node"] = next((n for n in data["nodes"] if n["name"] == query.get("node")), None)
-        elif name != "gang":
+        if name != "gang":
             more["choices"] = _choices(name, data, query)
         if name == "waiting":
             more["rows"] = self._gangs(data["gangs"], now)
@@ -142,7 +163,6 @@ class Pages:
             commands=self._commands.of(name, data, namespace),
             ago=lambda text: _ago(text, now),
             state=state,
-            filters=_FILTERS.get(name, ()),
             **more,
         )
 
@@ -254,13 +274,15 @@ def _with(query: Query, **more: str) -> str:
 
 def _choices(name: str, data: Data, query: Query) -> dict[str, list[str]]:
     """What each filter may be set to."""
-    rows = data[_ROWS[name]]
+    rows = [] if name == "nodes" else data[_ROWS[name]]
+    owners = data.get("owners", {}).items()
+    rows = [*rows, *({"namespace": key.partition("/")[0], **each} for key, each in owners)]
     return {
         key: sorted(
             {str(each[key]) for each in rows if each.get(key)}
             | ({query[key]} if key in query else set())
         )
-        for key in _FILTERS[name]
+        for key in _FILTERS
     }
 
 

@@ -14,7 +14,7 @@ from pumice.api.meta import format_time
 from pumice.serving.connections import HttpLimits
 from pumice.serving.http_server import JSON, SERVER, HttpError, HttpServer
 from pumice.web.access import HEADERS, PageAccess
-from pumice.web.pages import Commands, Pages, filtered
+from pumice.web.pages import Commands, Pages, filtered, taken
 
 __all__ = ["ViewSource", "WebServer"]
 
@@ -150,6 +150,9 @@ class WebServer:
         form = query.pop("format", "html")
         if form not in ("html", "json"):
             raise HttpError(400, f"format={form}: expected html or json")
+        if wrong := next((key for key in query if key not in taken(name)), None):
+            known = ", ".join(taken(name))
+            raise HttpError(400, f"{wrong}=: {request.path} takes {known}, and format")
         with suppress(TimeoutError):
             patience = _FIRST_SECONDS if form == "json" else _PROGRESS_SECONDS
             await asyncio.wait_for(self._loaded(), patience)
@@ -181,8 +184,9 @@ class WebServer:
             return filtered(name, views[name](), query)
         _, namespace, gang = parts
         lines = query.get("logs", "0")
-        if not (lines.isascii() and lines.isdigit() and int(lines[:9]) <= _LINES):
-            raise HttpError(400, f"logs={lines}: expected a number of lines, at most {_LINES}")
+        is_short = len(lines) <= len(str(_LINES)) and lines.isascii() and lines.isdigit()
+        if not is_short or int(lines) > _LINES:
+            raise HttpError(400, f"logs={lines[:20]}: expected a number of lines, at most {_LINES}")
         pod = query.get("pod", "")
         found = await source.gang(namespace, gang, pod=pod, lines=int(lines), wait=wait)
         if found is None:

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pumice.api import keys
 from pumice.api.kinds import JOB, QUEUE
 from pumice.api.meta import ObjectMeta, controller_of
 from pumice.api.podgroups import PodGroup
@@ -163,6 +164,7 @@ class Board:
         ]
         return {
             "queues": list(_tree(found)),
+            "owners": _owners(seen, gangs),
             "notComputed": figures.error,
             "notAllowed": seen.forbidden,
         }
@@ -184,7 +186,7 @@ class Board:
         seen, figures, _ = self._look()
         simulation = self._follower.simulation
         if simulation is None:
-            empty: Data = {"grouping": "zone", "gangs": {}, "nodes": []}
+            empty: Data = {"grouping": "zone", "gangs": {}, "owners": {}, "nodes": []}
             return {**empty, "notComputed": figures.error, "notAllowed": seen.forbidden}
         if self._usable[0] != self._data:
             self._usable = self._data, simulation.usable(time.time())
@@ -210,6 +212,7 @@ class Board:
         return {
             "grouping": "HyperNode" if has_domains else "zone",
             "gangs": {key: names.get(key, key) for key in sorted(on_nodes)},
+            "owners": _owners(seen, sorted(on_nodes)),
             "nodes": [data for _, data in found.values()],
             "notComputed": figures.error,
             "notAllowed": seen.forbidden,
@@ -255,6 +258,16 @@ def _title(group: PodGroup) -> str:
     """A gang by its owner, which users know."""
     owner = controller_of(group.metadata)
     return f"{group.metadata.namespace}/{owner.name}" if owner is not None else _key(group)
+
+
+def _owners(seen: ReadableCluster, gangs: Iterable[str]) -> Data:
+    """The queue and the user of gangs."""
+    groups = {_key(each): each for each in seen.objects.pod_groups}
+    known = {key: groups[key] for key in gangs if key in groups}
+    return {
+        key: {"queue": each.spec.queue or keys.DEFAULT_QUEUE, "user": _user(each.metadata)}
+        for key, each in known.items()
+    }
 
 
 def _user(meta: ObjectMeta) -> str | None:

@@ -190,12 +190,57 @@ async def test_every_view_is_a_page_that_can_be_read_without_scripts(server: Ser
         assert [each["pod"] for each in logs["logs"]] == ["first-worker-0"]
 
 
+async def test_each_view_takes_the_filters(server: Server) -> None:
+    async with page_of(server.url) as page:
+
+        async def queues(query: str) -> dict[str, list[str]]:
+            found = (await page.data(f"/queues?{query}"))["queues"]
+            return {
+                q["queue"]: sorted(g["podGroup"].partition("-")[0] for g in q["waiting"])
+                for q in found
+            }
+
+        async def pods(query: str) -> list[str]:
+            found = (await page.data(f"/nodes?{query}"))["nodes"]
+            return [pod["pod"] for each in found for pod in each["pods"]]
+
+        assert await queues("queue=team") == {"team": ["default/other", "default/second"]}
+        assert await queues("queue=default") == {"default": []}
+        assert await queues("user=ada") == {"team": ["default/second"]}
+        assert await queues("namespace=none") == {}
+        for query in ("user=ada", "queue=team&namespace=default"):
+            assert await pods(query) == ["default/first-worker-0"]
+        for query in ("user=bob", "queue=default", "namespace=none"):
+            assert await pods(query) == []
+            assert "first-worker-0" not in await page.html(f"/nodes?{query}")
+        for view in ("waiting", "queues", "nodes", "jobs"):
+            html = await page.html(f"/{view}?user=ada")
+            assert "<option selected>ada</option>" in html
+            assert "<option>team</option>" in html
+        assert 'href="/waiting?queue=team&amp;user=ada"' in await page.html("/queues?user=ada")
+
+
+async def test_a_view_says_what_it_takes(server: Server) -> None:
+    async with page_of(server.url) as page:
+        for path, said in (
+            ("/nodes?quue=a", "quue=: /nodes takes namespace, queue, user, node, and format"),
+            ("/jobs?node=a", "node=: /jobs takes namespace, queue, user, and format"),
+            (
+                "/gangs/default/first?queue=a",
+                "queue=: /gangs/default/first takes pod, logs, and format",
+            ),
+        ):
+            assert (await page.data(path, 400))["message"] == said
+
+
 async def test_wrong_addresses_have_an_answer_that_says_so(server: Server) -> None:
     async with page_of(server.url) as page:
         assert "there is no such page" in (await page.data("/none", 404))["message"]
         assert "no gang or Job none" in (await page.data("/gangs/default/none", 404))["message"]
         assert "expected html or json" in await page.html("/waiting?format=xml", 400)
-        assert "at most 1000" in await page.html("/gangs/default/first?logs=1001", 400)
+        for lines in ("1001", "000000000999999999", "0" * 5000, "-1", "\u0663"):
+            said = await page.html(f"/gangs/default/first?logs={lines}", 400)
+            assert "expected a number of lines, at most 1000" in said
         for path in ("/static/none.js", "/static/../server.py", "/static/%2e%2e%2fserver.py"):
             await page.html(path, 404)
 
