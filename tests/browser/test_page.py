@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ from playwright.sync_api import Browser, Page, expect
 from pumice.api.kinds import JOB, POD_GROUP, QUEUE, Kind
 from pumice.cluster.client import Client
 from tests.browser.driving import SECONDS, page_at
-from tests.integration.cli.running import Running, pumice, running
+from tests.integration.cli.running import Running, running
+from tests.integration.cli.servers import ran
 from tests.kit.builders import job, node, pod_group, queue, task
 from tests.kit.waiting import wait_until
 
@@ -36,16 +38,24 @@ class Cluster:
         kubeconfig: Its kubeconfig.
         process: The process of the cluster.
         address: The page, with the secret.
+        base: The same without it.
     """
 
-    def __init__(self, kubeconfig: str, process: Running, address: str) -> None:
+    def __init__(self, kubeconfig: str, process: Running) -> None:
         self.kubeconfig = kubeconfig
         self.process = process
+        self.address = self.base = ""
+
+    def opened(self, address: str) -> None:
         self.address = address
         self.base = address.partition("/?")[0]
 
-    def create(self, kind: Kind, raw: dict[str, Any]) -> None:
-        self._do(lambda client: client.create(kind, raw, "default" if kind.namespaced else None))
+    def create(self, kind: Kind, *raws: dict[str, Any]) -> None:
+        async def create(client: Client) -> None:
+            for raw in raws:
+                await client.create(kind, raw, "default" if kind.namespaced else None)
+
+        self._do(create)
 
     def delete(self, kind: Kind, name: str) -> None:
         self._do(lambda client: client.delete(kind, name, "default"))
@@ -55,38 +65,54 @@ class Cluster:
             async with Client.connect(self.kubeconfig) as client:
                 await what(client)
 
-        with ThreadPoolExecutor(1) as pool:  # Playwright's event loop runs in this thread
-            pool.submit(lambda: asyncio.run(do())).result()
+        _elsewhere(lambda: asyncio.run(do()))
 
     def explained(self, *arguments: str) -> Any:
-        told = pumice("explain", *arguments, "-o", "json", "--kubeconfig", self.kubeconfig)
-        assert told.returncode == 0, told.stderr
-        return json.loads(told.stdout)
+        options = ("-o", "json", "--kubeconfig", self.kubeconfig)
+        told = _elsewhere(lambda: ran("explain", *arguments, *options))
+        assert told.code == 0, told.err
+        return told.json
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Three large nodes on which a Job runs, small ones with another, and two Jobs that wait, of which one never fits."""
+def _elsewhere(what: Callable[[], Any]) -> Any:
+    """Do something in a thread: Playwright's event loop runs in that of the test."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(what).result()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Three large nodes and many small ones; they start while the browser does."""
     state = tmp_path_factory.mktemp("state") / "nodes.json"
     nodes = [node(f"node{each}", "8", labels={ZONE: "a"}) for each in range(1, 4)]
     nodes += [node(f"small{each}", "2", labels={ZONE: "ab"[each % 2]}) for each in range(45)]
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
-    with running("dev", "--state", str(state), "--run-delay", "20ms") as dev:
-        file = dev.line("export KUBECONFIG=").partition("=")[2]
-        with running("web", "--no-browser", KUBECONFIG=file) as web:
-            found = Cluster(file, dev, web.line("http://127.0.0.1:"))
-            limits = {"cpu": "96", "memory": "512Gi"}
-            shares = {"cpu": "64", "memory": "256Gi"}
-            held = {"resource": {"cpu": "8"}}
-            found.create(QUEUE, queue("team", capability=limits, deserved=shares, guarantee=held))
-            found.create(QUEUE, queue("vision"))
-            found.create(JOB, _job("train", 14, "2", "grace", queue="vision"))
-            found.create(JOB, _job("sweep", 9, "1", "alan", queue="vision"))
-            found.create(JOB, _job("holds", 3, "6", "ada"))
-            found.create(JOB, _job("waits", 2, "4", "grace"))
-            found.create(JOB, _job("huge", 2, "9", "alan", queue="default"))
-            wait_until(lambda: len(found.explained("-A")["waiting"]) == 2)
-            yield found
+    with running("dev", "--state", str(state), "--run-delay", "20ms") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def cluster(dev: Running) -> Iterator[Cluster]:
+    """A Job runs on the large nodes, others on small ones, and two wait, of which one never fits."""
+    file = dev.line("export KUBECONFIG=").partition("=")[2]
+    with running("web", "--no-browser", KUBECONFIG=file) as web:
+        found = Cluster(file, dev)
+        limits = {"cpu": "96", "memory": "512Gi"}
+        shares = {"cpu": "64", "memory": "256Gi"}
+        held = {"resource": {"cpu": "8"}}
+        team = queue("team", capability=limits, deserved=shares, guarantee=held)
+        found.create(QUEUE, team, queue("vision"))
+        found.create(
+            JOB,
+            _job("train", 14, "2", "grace", queue="vision"),
+            _job("sweep", 9, "1", "alan", queue="vision"),
+            _job("holds", 3, "6", "ada"),
+            _job("waits", 2, "4", "grace"),
+            _job("huge", 2, "9", "alan", queue="default"),
+        )
+        found.opened(web.line("http://127.0.0.1:"))  # which has started meanwhile
+        wait_until(lambda: len(found.explained("-A")["waiting"]) == 2)
+        yield found
 
 
 def _job(name: str, size: int, cpu: str, user: str, queue: str = "team") -> dict[str, Any]:
@@ -166,6 +192,7 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_a_telephone(
     browser: Browser, cluster: Cluster
 ) -> None:
     axe = Axe()
+    contrast = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
     with page_of(browser, cluster) as page:
         for path in VIEWS:
             page.goto(cluster.base + path)
@@ -174,8 +201,8 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_a_telephone(
             found = axe.run(page)
             assert not found.violations_count, f"{path}: {found.generate_report()}"
             page.emulate_media(color_scheme="dark")
-            found = axe.run(page, options={"runOnly": ["color-contrast"]})
-            assert not found.violations_count, f"{path} (dark): {found.generate_report()}"
+            dark = page.evaluate("options => axe.run(options)", contrast)  # it is loaded by now
+            assert not dark["violations"], f"{path} (dark): {dark['violations']}"
             for width in (360, 3840):
                 page.set_viewport_size({"width": width, "height": 560})
                 wide = page.evaluate("document.documentElement.scrollWidth")
@@ -243,6 +270,32 @@ def test_without_events_the_page_reads_itself_every_few_seconds(
         expect(polled).to_be_visible()
 
 
+def test_a_tab_that_is_not_shown_holds_no_connection(browser: Browser, cluster: Cluster) -> None:
+    """A browser has six for a host; here one page has all of them."""
+    others = """() => {
+        window.others = [1, 2, 3, 4, 5].map(() => new EventSource("/events"));
+        return Promise.all(others.map((each) => new Promise((done) => { each.onopen = done; })));
+    }"""
+    show = """(hidden) => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    with page_of(browser, cluster) as page:
+        with page.expect_response("**/events"):
+            page.goto(f"{cluster.base}/queues")
+        page.evaluate(others)
+        page.evaluate(show, True)
+        cluster.create(QUEUE, queue("unseen"))
+        asked = (
+            'fetch("/queues", { signal: AbortSignal.timeout(20000) }).then((each) => each.status)'
+        )
+        assert page.evaluate(asked) == 200
+        page.evaluate("others.forEach((each) => each.close())")
+        with page.expect_response("**/events"):
+            page.evaluate(show, False)
+        expect(page.get_by_role("rowheader", name="unseen")).to_be_visible(timeout=SECONDS)
+
+
 def test_what_others_write_stays_text(browser: Browser, cluster: Cluster) -> None:
     raw = pod_group("hostile", 1, queue="team", phase="Inqueue", annotations={"user": HOSTILE})
     raw["status"]["conditions"] = [{"type": "Unschedulable", "status": "True", "message": HOSTILE}]
@@ -263,7 +316,7 @@ def test_a_lost_api_server_is_a_banner_and_what_was_there_stays(
     with page_of(browser, cluster) as page:
         expect(page.locator("h1")).to_have_text(re.compile("gangs? wait"))
         rows = page.locator("tbody tr").count()
-        cluster.process.stop()
+        cluster.process.stop(signal.SIGKILL)
         banner = page.get_by_role("alert")
         expect(banner).to_contain_text("The API server does not answer.", timeout=SECONDS)
         expect(banner).to_contain_text(re.compile(r"\d+ s ago"))
