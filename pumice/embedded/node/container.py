@@ -101,7 +101,7 @@ def _show(root: Root, mount: dict[str, Any]) -> None:
         raise OSError(error.errno, f"volume {mount['volume']}: {what}") from None
     try:
         at = f"/proc/self/fd/{source}"
-        root.show(at, mount["target"], is_read_only=mount["is_read_only"])
+        root.show(at, mount["target"], is_read_only=mount["is_read_only"], is_own=not mount["base"])
     finally:
         os.close(source)
 

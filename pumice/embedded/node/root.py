@@ -2,7 +2,9 @@
 
 Without an image it is the machine's. A mount namespace below a user namespace may not take apart what it was given: an overlay
 of `/` as a whole is refused where other file systems are mounted below it. So each folder of `/` gets an overlay of its own, or its
-folders do where that is refused, too; other file systems are only read. What a container writes goes into one tmpfs with a limit.
+folders do where that is refused, too. What a container writes goes into one tmpfs with a limit. Nobody who asks at a socket through an
+overlay is heard outside, and no device of it can be opened: so other file systems of the machine are shown by overlays, too. Where that
+cannot be they are empty folders, but for those that hold no sockets.
 
 Folders of other users than the node's cannot be copied into an overlay. So the folders on the way to each mount are made in
 the upper layer before.
@@ -11,6 +13,7 @@ the upper layer before.
 import contextlib
 import errno
 import os
+import re
 import stat
 from collections.abc import Sequence
 from typing import Any
@@ -34,8 +37,22 @@ _WRITTEN = ("/etc", "/root", "/var/cache", "/var/lib", "/var/log", "/var/tmp")
 """Folders in which programs expect to write."""
 _UNKNOWN = 65534
 """Users whom a user namespace does not have appear to be this one."""
-_MASKED = ("sys", "sysrq-trigger", "irq", "bus", "fs")
+_ONLY_READ = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 """Parts of `/proc` by which the machine is changed."""
+_HIDDEN = (
+    *(
+        "proc/acpi",
+        "proc/asound",
+        "proc/kcore",
+        "proc/keys",
+        "proc/latency_stats",
+        "proc/sched_debug",
+    ),
+    *("proc/scsi", "proc/timer_list", "proc/timer_stats", "sys/firmware"),
+)
+"""What tells too much about the machine, as other container runtimes hide it."""
+_WITHOUT_SOCKETS = ("exfat", "iso9660", "msdos", "vfat")
+"""File systems that can hold no socket."""
 _PATH = os.O_PATH | os.O_DIRECTORY
 _MOST_LINKS = 40
 """Links that are followed one after the other, as in Linux."""
@@ -55,7 +72,7 @@ class Root:
         self._scratch = scratch
         self._layers = layers
         with open("/proc/self/mountinfo") as mounts:
-            self._mounted = {line.split(" ")[4] for line in mounts}
+            self._mounted = dict(map(_place_and_kind, mounts))
         syscalls.mount("tmpfs", scratch, f"mode=755,size={size},nr_inodes={FILES}")
         for name in ("root", "upper", "work"):
             os.mkdir(f"{scratch}/{name}")
@@ -103,29 +120,45 @@ class Root:
 
     def _show_folder(self, name: str, wanted: Sequence[str]) -> None:
         """Show a folder of the machine with a layer for writing; entry by entry if a file system is mounted below it."""
+        place, at = f"{self.path}/{name}", self._mount_of(f"/{name}")
         try:
             self._overlay(name, [f"/{name}"], wanted)
         except OSError as error:
-            if error.errno != errno.EINVAL:
+            if error.errno == errno.EINVAL and self._has_mounts(f"/{name}"):
+                for entry in os.scandir(f"/{name}"):
+                    self._show_entry(entry, f"{name}/{entry.name}", wanted)
+                return
+            if at == "/":
                 raise
-            for entry in os.scandir(f"/{name}"):
-                self._show_entry(entry, f"{name}/{entry.name}", wanted)
+            if self._mounted[at] not in _WITHOUT_SOCKETS:
+                return
+            syscalls.bind(f"/{name}", place)
+            syscalls.read_only(place)
+        if at != "/":
+            syscalls.forbid_devices(place)
+
+    def _mount_of(self, path: str) -> str:
+        """Where the file system of a folder of the machine is mounted."""
+        while path not in self._mounted and path != "/":
+            path = os.path.dirname(path)
+        return path
+
+    def _has_mounts(self, path: str) -> bool:
+        return any(each.startswith(f"{path}/") for each in self._mounted)
 
     def _show_entry(self, entry: os.DirEntry[str], name: str, wanted: Sequence[str]) -> None:
         place = f"{self.path}/{name}"
         if entry.is_symlink():
             os.symlink(os.readlink(entry.path), place)
-        elif not entry.is_dir():
+        elif entry.is_file():
             with open(place, "x"):
                 syscalls.bind(entry.path, place)
             syscalls.read_only(place)
-        else:
+            syscalls.forbid_devices(place)
+        elif entry.is_dir():
             os.mkdir(place)
             if not os.access(entry.path, os.R_OK | os.X_OK):
                 os.chmod(place, 0o700)  # as /root of another user
-            elif f"/{name}" in self._mounted:
-                syscalls.bind(entry.path, place, recursive=True)
-                syscalls.read_only(place)
             else:
                 self._show_folder(name, wanted)
 
@@ -139,8 +172,8 @@ class Root:
         """
         upper, work = f"{self._scratch}/upper/{name or '.'}", f"{self._scratch}/work/{name or '.'}"
         if name:
-            os.makedirs(upper)
-            os.makedirs(work)
+            os.makedirs(upper, exist_ok=True)
+            os.makedirs(work, exist_ok=True)
         _take_after(upper, os.stat(layers[-1]))
         prefix = f"/{name}/" if name else "/"
         for path in wanted:
@@ -152,16 +185,17 @@ class Root:
 
     def _mount_own(self) -> None:
         syscalls.mount("proc", f"{self.path}/proc")
-        for name in _MASKED:
-            masked = f"{self.path}/proc/{name}"
-            if os.path.exists(masked):
-                syscalls.bind(masked, masked)
-                syscalls.read_only(masked)
+        for name in _ONLY_READ:
+            part = f"{self.path}/proc/{name}"
+            if os.path.exists(part):
+                syscalls.bind(part, part)
+                syscalls.read_only(part)
         try:
             syscalls.mount("sysfs", f"{self.path}/sys")  # which shows the interfaces of the pod
         except OSError:
             syscalls.bind("/sys", f"{self.path}/sys", recursive=True)
         syscalls.read_only(f"{self.path}/sys")
+        self._hide()
         dev = f"{self.path}/dev"
         syscalls.mount("tmpfs", dev, "mode=755,size=1m,nr_inodes=1000")
         for name in _DEVICES:
@@ -174,8 +208,23 @@ class Root:
         for name, target in _LINKS.items():
             os.symlink(target, f"{dev}/{name}")
 
-    def show(self, source: str, target: str, *, is_read_only: bool) -> None:
+    def _hide(self) -> None:
+        for name in _HIDDEN:
+            hidden = f"{self.path}/{name}"
+            if os.path.isdir(hidden):
+                syscalls.mount("tmpfs", hidden, "mode=555,size=4k,nr_inodes=1")
+                syscalls.read_only(hidden)
+            elif os.path.exists(hidden):
+                syscalls.bind("/dev/null", hidden)
+
+    def show(self, source: str, target: str, *, is_read_only: bool, is_own: bool) -> None:
         """Mount a file or a folder at a path of the container, over whatever is there.
+
+        Args:
+            source: The file or folder.
+            target: The path.
+            is_read_only: Whether it is only read.
+            is_own: Whether it is the pod's, and not the machine's.
 
         Raises:
             OSError: There is no such source, or the target cannot be made.
@@ -183,9 +232,12 @@ class Root:
         try:
             place = place_of(self.path, target, is_folder=os.path.isdir(source))
             syscalls.bind(source, f"/proc/self/fd/{place}", recursive=True)
-            if is_read_only:  # the former descriptor is of what lies under the mount
-                mounted = place_of(self.path, target, is_folder=os.path.isdir(source))
+            # The former descriptor is of what lies under the mount.
+            mounted = place_of(self.path, target, is_folder=os.path.isdir(source))
+            if is_read_only:
                 syscalls.read_only(f"/proc/self/fd/{mounted}")
+            if not is_own:
+                syscalls.forbid_devices(f"/proc/self/fd/{mounted}")
         except OSError as error:
             what = f"mountPath {target} cannot be mounted: {error.strerror}"
             raise OSError(error.errno, what) from None
@@ -290,3 +342,10 @@ def _take_after(folder: str, below: os.stat_result) -> None:
 def _escaped(path: str) -> str:
     """A path in the options of an overlay."""
     return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
+
+
+def _place_and_kind(mount: str) -> tuple[str, str]:
+    """Where a line of mountinfo says that a file system is mounted, and its kind."""
+    before, _, after = mount.partition(" - ")
+    place = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), before.split(" ")[4])
+    return place, after.split(" ")[0]

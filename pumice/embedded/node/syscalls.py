@@ -16,6 +16,7 @@ __all__ = [
     "bind",
     "drop_capabilities",
     "end_with_parent",
+    "forbid_devices",
     "forbid_new_privileges",
     "make_private",
     "mount",
@@ -37,7 +38,7 @@ NEW_NET = 0x40000000
 _BIND, _RECURSIVE, _PRIVATE = 0x1000, 0x4000, 0x40000
 _DETACH = 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
-_MOUNT_ATTR_RDONLY = 1
+_MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _OPENAT2, _MOUNT_SETATTR = 437, 442  # the same on all architectures
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_BENEATH, _RESOLVE_IN_ROOT = 0x02, 0x08, 0x10
@@ -86,7 +87,16 @@ def make_private() -> None:
 
 def read_only(target: str) -> None:
     """Let a mount, and all below it, be only read."""
-    attributes = (ctypes.c_uint64 * 4)(_MOUNT_ATTR_RDONLY, 0, 0, 0)
+    _set_attributes(target, _MOUNT_ATTR_RDONLY)
+
+
+def forbid_devices(target: str) -> None:
+    """Let no device be opened in a mount, and all below it, and no program take its owner's rights."""
+    _set_attributes(target, _MOUNT_ATTR_NODEV | _MOUNT_ATTR_NOSUID)
+
+
+def _set_attributes(target: str, attributes_set: int) -> None:
+    attributes = (ctypes.c_uint64 * 4)(attributes_set, 0, 0, 0)
     result = _libc.syscall(
         _MOUNT_SETATTR,
         _AT_FDCWD,
@@ -95,7 +105,7 @@ def read_only(target: str) -> None:
         attributes,
         ctypes.sizeof(attributes),
     )
-    _check(result, f"make {target} read-only")
+    _check(result, f"set attributes of {target}")
 
 
 def unmount(target: str) -> None:
