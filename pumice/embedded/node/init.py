@@ -24,10 +24,10 @@ from pumice.embedded.node.container import become, join
 from pumice.embedded.node.links import Links
 from pumice.embedded.node.pod_files import (
     FILES,
-    is_full,
     make_empty,
     processes_by_namespace,
     rewrite,
+    usage,
     write_files,
 )
 
@@ -43,6 +43,8 @@ NAME_SERVER = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
 _TICK = 1.0
 """Seconds between two looks at what pods use."""
 _MOST_DESCRIPTORS = 16
+_POD_SIZE = 64
+"""MiB of a pod's own files: of names, of termination messages, of ConfigMaps and the like."""
 MOST_PROCESSES = 2048
 """Processes that a container may run."""
 
@@ -122,6 +124,8 @@ class FirstProcess:
         self._processes: dict[int, _Process] = {}
         self._pids: dict[str, int] = {}
         self._limits: dict[str, dict[str, str]] = {}
+        self._most: dict[str, int] = {}
+        self._together = 0
         self._selector = selectors.DefaultSelector()
         self._descriptors: list[int] = []
         self._operations: dict[str, Callable[[Raw, list[int]], Raw | None]] = {
@@ -169,7 +173,7 @@ class FirstProcess:
     def _prepare(self) -> None:
         syscalls.make_private()
         syscalls.mount("proc", "/proc")
-        syscalls.mount("tmpfs", self._folder, f"mode=755,size=1g,nr_inodes={10 * FILES}")
+        syscalls.mount("tmpfs", self._folder, f"mode=755,size=64m,nr_inodes={FILES}")
         socket.sethostname("node")
         self._own = {
             name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in (*_SANDBOX, "pid")
@@ -209,7 +213,13 @@ class FirstProcess:
     def _add_pod(self, request: Raw, _: list[int]) -> Raw:
         """Make a pod's namespaces, which descriptors keep."""
         pod = request["pod"]
-        os.makedirs(f"{self._folder}/{pod}/volumes")
+        self._most[pod], self._together = request["most"], request["together"]
+        folder = f"{self._folder}/{pod}"
+        os.mkdir(folder)
+        syscalls.mount("tmpfs", folder, f"mode=755,size={_POD_SIZE}m,nr_inodes={FILES}")
+        message = f"its host file, messages and files of volumes take more than {_POD_SIZE} MiB"
+        self._limits[pod] = {folder: message}
+        os.mkdir(f"{folder}/volumes")
         rewrite(f"{self._folder}/{pod}/resolv.conf", NAME_SERVER)
         syscalls.unshare(sum(_SANDBOX.values()))
         try:
@@ -235,7 +245,7 @@ class FirstProcess:
     def _make_empty(self, request: Raw, _: list[int]) -> Raw:
         volume = self._volume(request)
         make_empty(volume, request["size"], request["group"])
-        self._limits.setdefault(request["pod"], {})[volume] = request["message"]
+        self._limits[request["pod"]][volume] = request["message"]
         return {}
 
     def _volume(self, request: Raw) -> str:
@@ -245,7 +255,8 @@ class FirstProcess:
         """Rewrite host files."""
         for pod, text in request["files"].items():
             if pod in self._sandboxes:
-                rewrite(f"{self._folder}/{pod}/hosts", text)
+                with contextlib.suppress(OSError):  # as one that is full, and ends soon
+                    rewrite(f"{self._folder}/{pod}/hosts", text)
         return {}
 
     def _start(self, request: Raw, given: list[int]) -> None:
@@ -352,17 +363,21 @@ class FirstProcess:
                     os.kill(pid, signal.SIGKILL)
         for descriptor in self._sandboxes.pop(pod, {}).values():
             os.close(descriptor)
-        for volume in self._limits.pop(pod, {}):
-            syscalls.unmount(volume)
+        self._most.pop(pod, None)
+        if self._limits.pop(pod, None):
+            syscalls.unmount(f"{self._folder}/{pod}")  # with the volumes in it
         shutil.rmtree(f"{self._folder}/{pod}", ignore_errors=True)
         return {}
 
     def _look_at_usage(self) -> None:
-        """Report pods that have filled a volume or their root, or run too many processes."""
+        """Report pods that have filled a volume or their root, hold too much, or run too many processes."""
+        used = dict.fromkeys(self._limits, 0)
         for pod, volumes in self._limits.items():
             for volume, message in volumes.items():
-                if is_full(volume):
-                    _send(self._channel, {"full": pod, "message": message})
+                held, is_full = usage(volume)
+                used[pod] += held
+                if is_full:
+                    self._end(pod, message)
         containers = {
             pid: each for pid, each in self._processes.items() if each.told and each.pipe < 0
         }
@@ -370,13 +385,33 @@ class FirstProcess:
         for pid, process in containers.items():
             with contextlib.suppress(OSError):
                 number = counts.get(os.stat(f"/proc/{pid}/ns/pid").st_ino, 0) if counts else 0
-                message = ""
+                held, is_full = usage(f"/proc/{pid}/root")
+                if process.pod in used:
+                    used[process.pod] += held + usage(f"/proc/{pid}/root/dev/shm")[0]
                 if number > MOST_PROCESSES:
-                    message = f"{number} processes run in it, at most {MOST_PROCESSES} may"
-                elif is_full(f"/proc/{pid}/root"):
-                    message = "its containers have written all that they may outside of volumes"
-                if message:
-                    _send(self._channel, {"full": process.pod, "message": message})
+                    text = f"{number} processes run in it, at most {MOST_PROCESSES} may"
+                    self._end(process.pod, text)
+                elif is_full:
+                    text = "its containers have written all that they may outside of volumes"
+                    self._end(process.pod, text)
+        self._compare(used)
+
+    def _compare(self, used: dict[str, int]) -> None:
+        """Report pods that hold more than a pod may, and the one that holds most if all hold more than they may."""
+        for pod, held in used.items():
+            if held > self._most[pod]:
+                most = f"{self._most[pod] >> 20} MiB"
+                self._end(
+                    pod, f"its volumes and containers hold more than the {most} that a pod may"
+                )
+        if sum(used.values()) > self._together:
+            pod = max(used, key=lambda each: (used[each], each))
+            together = f"{self._together >> 20} MiB"
+            text = f"pods hold more than the {together} that they may together, and this one most"
+            self._end(pod, text)
+
+    def _end(self, pod: str, message: str) -> None:
+        _send(self._channel, {"full": pod, "message": message})
 
 
 def _told(error: BaseException) -> str:

@@ -43,7 +43,8 @@ class Machine:
         path: `PATH` of containers in the machine's root.
         working: Their working folder.
         cgroups: Limits; None where there are none.
-        size: Bytes that a container, and an `emptyDir` without a limit, may hold.
+        size: Bytes that a pod may hold in its volumes and containers, and each of these.
+        together: Bytes that all pods may hold.
     """
 
     namespaces: Namespaces
@@ -55,6 +56,7 @@ class Machine:
     working: str
     cgroups: Cgroups | None
     size: int
+    together: int
 
 
 @asynccontextmanager
@@ -90,6 +92,7 @@ async def local_machine(
                 working=str(Path.cwd()),
                 cgroups=cgroups,
                 size=min(_MOST_SIZE, _memory() // 4),
+                together=_memory() // 2,
             )
         finally:
             await namespaces.end()

@@ -221,7 +221,13 @@ class ProcessPod:
         address = f"10.244.{high}.{low}"
         host = str(self._spec.get("hostname") or self.name)[:63]
         await namespaces.ask(
-            "pod", pod=self.key, hostname=host, interface=f"veth{self._number}", address=address
+            "pod",
+            pod=self.key,
+            hostname=host,
+            interface=f"veth{self._number}",
+            address=address,
+            most=self._host.machine.size,
+            together=self._host.machine.together,
         )
         self.address = address
         await self._write_files()

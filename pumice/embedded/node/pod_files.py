@@ -7,7 +7,7 @@ from typing import Any
 
 from pumice.embedded.node import syscalls
 
-__all__ = ["FILES", "is_full", "make_empty", "processes_by_namespace", "rewrite", "write_files"]
+__all__ = ["FILES", "make_empty", "processes_by_namespace", "rewrite", "usage", "write_files"]
 
 Raw = dict[str, Any]
 FILES = 200_000
@@ -56,15 +56,18 @@ def rewrite(path: str, text: str) -> None:
     """Write a file in place, because containers have mounted this very file."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
     content = text.encode()
-    os.pwrite(file, content, 0)
-    os.ftruncate(file, len(content))
-    os.close(file)
+    try:
+        os.pwrite(file, content, 0)
+        os.ftruncate(file, len(content))
+    finally:
+        os.close(file)
 
 
-def is_full(folder: str) -> bool:
-    """Whether a file system takes no more bytes or files."""
+def usage(folder: str) -> tuple[int, bool]:
+    """Bytes that a file system holds, and whether it takes no more bytes or files."""
     found = os.statvfs(folder)
-    return not found.f_bavail or not found.f_favail
+    used = (found.f_blocks - found.f_bfree) * found.f_frsize
+    return used, not found.f_bavail or not found.f_favail
 
 
 def processes_by_namespace() -> dict[int, int]:

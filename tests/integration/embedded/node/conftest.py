@@ -1,6 +1,11 @@
 """A node whose pods are processes of this machine, in both modes; its objects are written by the test."""
 
+import contextlib
+import os
 import shutil
+import socket
+import stat
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -115,6 +120,28 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
+def foreign() -> Iterator[Path]:
+    """A file system of its own on the machine, and one below it: each with a socket at which this process listens, and a device."""
+    made = Path(tempfile.mkdtemp(prefix="pumice-foreign-", dir="/var/tmp"))
+    with contextlib.ExitStack() as stack:
+        stack.callback(made.rmdir)
+        for folder in (made, made / "below"):
+            folder.mkdir(exist_ok=True)
+            mount = ["mount", "-t", "tmpfs", "-o", "mode=755", "foreign", str(folder)]
+            if subprocess.run(mount, check=False).returncode:
+                pytest.skip("this user may mount nothing")
+            stack.callback(subprocess.run, ["umount", str(folder)], check=True)
+            os.mknod(folder / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+            (folder / "null").chmod(0o666)
+            (folder / "file").write_text("of the machine\n")
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.bind(str(folder / "socket"))
+            listening.listen()
+            (folder / "socket").chmod(0o777)
+        yield made
+
+
+@pytest.fixture
 async def node(mode: Mode, folder: Path) -> AsyncIterator[LocalNode]:
     namespaces = await Namespaces.start(mode, folder / "root")
     cgroups = Cgroups.make(folder.name) if mode.is_full else None
@@ -128,6 +155,7 @@ async def node(mode: Mode, folder: Path) -> AsyncIterator[LocalNode]:
         working="/",
         cgroups=cgroups,
         size=2**26,
+        together=96 * 2**20,
     )
     lines: list[tuple[str, str]] = []
 

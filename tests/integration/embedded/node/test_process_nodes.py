@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import stat
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,63 @@ async def test_a_further_program_runs_in_the_container(node: LocalNode) -> None:
         "cat /proc/1/cgroup >/tmp/first; cat /proc/self/cgroup >/tmp/own; cmp /tmp/first /tmp/own"
     )
     assert await execute(node, "p", "sh", "-c", script) == (0, "")
+
+
+@pytest.mark.parametrize("below", ["", "below"])
+async def test_sockets_and_devices_of_other_file_systems_do_not_work(
+    foreign: Path, below: str, node: LocalNode
+) -> None:
+    script = """
+import socket
+print(open("file").read().strip())
+print(socket.socket(socket.AF_UNIX).connect_ex("socket") == 0)
+try:
+    open("null", "r+b", buffering=0)
+except OSError:
+    print("no device")
+"""
+    here = str(foreign / below)
+    node.run("p", {"containers": [container("python3", "-c", script, workingDir=here)]})
+    await node.phase("p", "Succeeded", "Failed")
+    assert node.log("p") == ["of the machine", "False", "no device"]
+
+
+async def test_no_device_is_opened_through_a_folder_of_the_machine(node: LocalNode) -> None:
+    device = node.machine.allowed[0] / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("this user may make no device")
+    device.chmod(0o666)
+    spec = {
+        "volumes": [{"name": "data", "hostPath": {"path": str(device.parent)}}],
+        "containers": [
+            shell("echo x >/data/null", volumeMounts=[{"name": "data", "mountPath": "/data"}])
+        ],
+    }
+    node.run("p", spec)
+    await node.phase("p", "Failed")
+    assert "Permission denied" in node.log("p")[0]
+
+
+async def test_a_pod_that_fills_its_termination_message_ends_alone(node: LocalNode) -> None:
+    fill = "head -c 80000000 /dev/zero >/dev/termination-log; sleep 100"
+    node.run("fills", {"containers": [shell(fill)]})
+    await node.phase("fills", "Failed")
+    assert "messages and files of volumes take more than 64 MiB" in node.status("fills")["message"]
+    node.run("other", {"containers": [container("true")]})
+    await node.phase("other", "Succeeded")
+
+
+async def test_the_pod_that_holds_most_ends_when_all_hold_too_much(node: LocalNode) -> None:
+    write = "head -c {} /dev/zero >/tmp/x; echo written; exec sleep 1000"
+    node.run("less", {"containers": [shell(write.format(45_000_000))]})
+    await node.says("less", "written")
+    node.run("most", {"containers": [shell(write.format(60_000_000))]})
+    await node.phase("most", "Failed")
+    text = "pods hold more than the 96 MiB that they may together, and this one most"
+    assert node.status("most")["message"] == text
+    assert node.status("less")["phase"] == "Running"
 
 
 async def test_memory_beyond_the_limit_ends_the_container(node: LocalNode) -> None:
