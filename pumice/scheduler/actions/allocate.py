@@ -51,7 +51,8 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
         if session.is_refused_as_before(job):
             return False
         is_known = session.refused.parked(job) is not None and job.queue in session.state.queues
-        if is_known and job.has_pending and not session.is_pending(job):
+        is_pending = job.is_pending and session.is_pending(job)
+        if is_known and job.has_pending and not is_pending:
             late.add(job.key)  # most of these are refused again before they would have their turn
             return True
         return may_be_tried(job)

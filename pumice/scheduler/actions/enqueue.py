@@ -5,6 +5,8 @@ unless the queue says `dequeueStrategy: fifo`. Gangs that were turned away befor
 room, so that those that are refused again have no turn.
 """
 
+from collections.abc import Sequence
+
 from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
@@ -18,7 +20,8 @@ __all__ = ["SPEC", "run"]
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in the gangs to which the plugins agree."""
-    _find_too_large(session)
+    pending = [job for job in session.view.waiting if job.is_pending]
+    _find_too_large(session, pending)
     _let_target_in(session)
 
     def takes_part(job: JobInfo) -> bool:
@@ -26,7 +29,7 @@ def run(session: Session, _arguments: Arguments) -> None:
             return False
         return not (job.min_resources and _is_refused_again(session, job))
 
-    lines = session.answers.by_queue(session.view.waiting, takes_part, session.fail)
+    lines = session.answers.by_queue(pending, takes_part, session.fail)
     if not lines:
         return
     queues = session.answers.ordered_queues(session.state.queues[name] for name in lines)
@@ -59,12 +62,11 @@ def run(session: Session, _arguments: Arguments) -> None:
         session.time.end_turn(job.namespace)
 
 
-def _find_too_large(session: Session) -> None:
+def _find_too_large(session: Session, pending: Sequence[JobInfo]) -> None:
     """Look at gangs whose pods have just been created, so that no room is kept for those that no nodes could hold."""
-    waiting = session.view.waiting
-    if not any(job.min_resources and session.is_pending(job) for job in waiting):
+    if not any(job.min_resources for job in pending):
         return
-    for job in waiting:
+    for job in session.view.waiting:
         is_new = job.tasks and job.key in session.state.gangs.dirty and not session.is_pending(job)
         if is_new and job.min_resources and job.group is not None:
             with session.turn(job):

@@ -16,6 +16,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup, SubGroups
 from pumice.scheduler.model.tasks import PENDING, PIPELINED, TaskInfo
 from pumice.scheduler.session.session import Session
+from pumice.scheduler.waiting.parked import Parked
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
 __all__ = ["lacking", "may_help", "starving_jobs", "waiting_tasks", "waits"]
@@ -39,7 +40,7 @@ def starving_jobs(
         unaided: Receives gangs of which only `Search.report_refusal` is to be called, by queue: no running pod is a candidate for
             them, but their queue may refuse to reclaim.
     """
-    shared: dict[str, EvictionRules] = {}
+    shared: dict[str, tuple[Queue, EvictionRules]] = {}  # only of open queues that are not fifo
     unhelped: set[str] = set()  # queues for whose gangs no running pod is a candidate
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
@@ -47,30 +48,37 @@ def starving_jobs(
     told = surveys.told
 
     def takes_part(job: JobInfo) -> bool:
-        name = job.queue
-        if name in unhelped and not (job.holding or job.key in told):
+        name, key = job.queue, job.key
+        is_holding = job.counted > 0 and job.holding > 0
+        if name in unhelped and not (is_holding or key in told):
             return False
-        if job.key in losing:
+        if key in losing:
             return False  # its pods went for another gang a moment ago
-        if not job.has_pending or job.group is None or session.is_pending(job):
+        if not job.counts[PENDING] or job.group is None:
             return False
-        queue = queues.get(name)
-        if queue is None or not queue.is_open:
+        if job.is_pending and session.is_pending(job):
             return False
-        if leaves_out and not (job.holding or queue.is_fifo):
-            if name not in shared:
-                shared[name] = rules_for(session, setting, job, queue)
-                if not accepted_gangs(session.view.running, shared[name]).any():
+        known = None if is_holding else shared.get(name)
+        if known is None:
+            queue = queues.get(name)
+            if queue is None or not queue.is_open:
+                return False
+            if leaves_out and not (is_holding or queue.is_fifo):
+                known = shared[name] = queue, rules_for(session, setting, job, queue)
+                if not accepted_gangs(session.view.running, known[1]).any():
                     unhelped.add(name)
+        else:
+            queue = known[0]
+        if known is not None:
             if name in unhelped:
                 # No running pod was spared, so that only a refusal is to be reported.
-                is_reported = setting.reclaims and job.key in told
+                is_reported = setting.reclaims and key in told
                 if is_reported and session.state.gangs.takes(queue, job):
                     unaided.setdefault(name, []).append(job)
                 return False
-            if job.key not in told and not may_help(session, surveys, shared[name], queue, job):
+            if key not in told and not may_help(session, surveys, known[1], queue, job):
                 return False
-        if not (job.holding or session.state.gangs.takes(queue, job)):
+        if not (is_holding or session.state.gangs.takes(queue, job)):
             return False
         return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
 
@@ -135,13 +143,8 @@ def _may_take(job: JobInfo) -> Iterator[TaskInfo]:
             yield task
 
 
-def _kinds(session: Session, job: JobInfo) -> Sequence[TaskInfo]:
-    """One waiting pod of each kind; for those of a kind, the same pods may be evicted."""
-    if job.never_preempts:
-        return ()
-    parked = session.state.parked.gangs.get(job.key)
-    if parked is not None and parked.kinds is not None:
-        return parked.kinds
+def _kinds(job: JobInfo, parked: Parked | None) -> Sequence[TaskInfo]:
+    """One waiting pod of each kind, kept while the gang is parked; for those of a kind, the same pods may be evicted."""
     kinds = {
         (task.shape.number, task.priority, task.role, task.is_preemptable): task
         for task in _may_take(job)
@@ -166,7 +169,11 @@ def may_help(
     """
     if "allocate" not in session.view.actions:
         return True
-    for task in _kinds(session, job):
+    if job.never_preempts:
+        return False
+    parked = session.state.parked.gangs.get(job.key)
+    kinds = parked.kinds if parked is not None else None
+    for task in _kinds(job, parked) if kinds is None else kinds:
         helps = surveys.may_help(Preemptor(task, job, queue), rules)
         if helps and session.answers.why_impossible(task.shape) is None:
             return True

@@ -101,7 +101,7 @@ class JobInfo:
         minimum: The same in columns.
         required: Columns and amounts of that which are not zero, but for the number of pods.
         created: UNIX seconds.
-        status: What is or will be written on the PodGroup.
+        is_pending: Whether it has not been let into its queue.
         tasks: Its pods by key.
         counts: How many pods have which status.
         roles: The same for each role.
@@ -126,6 +126,7 @@ class JobInfo:
         "_failed_at_start",
         "_priority",
         "_ready",
+        "_status",
         "_sub_groups",
         "_table",
         "allocated",
@@ -139,6 +140,7 @@ class JobInfo:
         "finding",
         "group",
         "is_left",
+        "is_pending",
         "is_too_large",
         "key",
         "min_member",
@@ -160,7 +162,6 @@ class JobInfo:
         "reserved",
         "roles",
         "row",
-        "status",
         "tasks",
     )
 
@@ -377,9 +378,14 @@ class JobInfo:
         return self.status.phase or "Pending"
 
     @property
-    def is_pending(self) -> bool:
-        """Whether it has not been let into its queue."""
-        return self.status.phase in _INITIAL_PHASES
+    def status(self) -> PodGroupStatus:
+        """What is or will be written on the PodGroup."""
+        return self._status
+
+    @status.setter
+    def status(self, value: PodGroupStatus) -> None:
+        self._status = value
+        self.is_pending = value.phase in _INITIAL_PHASES
 
     @property
     def has_pending(self) -> bool:

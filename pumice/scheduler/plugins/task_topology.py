@@ -9,6 +9,8 @@ Mode `volcano` is what Volcano ships: the fullest bucket first, again after each
 `(pods on the node + pods that fit + repulsion) · weight · 100 / largest bucket` added to the other scores.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
@@ -51,10 +53,11 @@ class TaskTopologyPlugin:
         """Build the buckets of the jobs that ask for it."""
         self._session = session
         for job in session.waiting:
-            if job.group is None or not job.counts[PENDING]:
+            annotations = job.group.metadata.annotations if job.group is not None else None
+            if not annotations or not job.counts[PENDING]:
                 continue
             try:
-                buckets = self._read(job)
+                buckets = self._read(job, annotations)
             except TopologyError as error:
                 session.warn(job, "TaskTopologyIgnored", f"task-topology is ignored: {error}")
                 continue
@@ -71,9 +74,8 @@ class TaskTopologyPlugin:
         register.on_allocate(self._on_allocate)
         register.on_deallocate(self._on_deallocate)
 
-    def _read(self, job: JobInfo) -> Buckets | None:
-        annotations = job.group.metadata.annotations if job.group else None
-        rules = read_rules(annotations, job.key) if annotations else None
+    def _read(self, job: JobInfo, annotations: Mapping[str, str]) -> Buckets | None:
+        rules = read_rules(annotations, job.key)
         if rules is None:
             return None
         named = rules.tasks | set(job.min_task)

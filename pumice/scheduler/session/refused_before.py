@@ -98,7 +98,8 @@ class RefusedBefore:
                 return True
         if not parked.bounds:
             return False
-        return self.has_too_few_places(job, parked.bounds) or self._domains_lack(job, parked)
+        room = self._room or self._begin_room()
+        return room.lack(parked.bounds, job.queue) or self._domains_lack(job, parked)
 
     def _domains_lack(self, job: JobInfo, parked: Parked) -> bool:
         """True if no domain has as much free as a gang requires that must be in one; added up over its nodes."""
@@ -115,11 +116,14 @@ class RefusedBefore:
 
     def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
         """True if the nodes have room for fewer pods of a gang than it requires."""
-        if self._room is None:
-            known = self._gangs
-            woken = [known[each.key] for each in self._view.waiting if each.key in known]
-            self._room = _RoomBounds(woken, self._state.nodes, self._view.touched, self._suiting)
-        return self._room.lack(bounds, job.queue)
+        room = self._room or self._begin_room()
+        return room.lack(bounds, job.queue)
+
+    def _begin_room(self) -> "_RoomBounds":
+        known = self._gangs
+        woken = [known[each.key] for each in self._view.waiting if each.key in known]
+        self._room = _RoomBounds(woken, self._state.nodes, self._view.touched, self._suiting)
+        return self._room
 
     @property
     def _decisions(self) -> int:
@@ -188,8 +192,10 @@ class _RoomBounds:
             self._seen = len(self._touched)
             for some in dict.fromkeys((everywhere, *self._counts.values())):
                 some.follow()
+        totals = everywhere.totals
         for each in bounds:
-            if everywhere.count(each.needs) < each.required:
+            total = totals.get(each.needs)
+            if (everywhere.count(each.needs) if total is None else total) < each.required:
                 return True
         for each in bounds:
             mask = self._mask(each.shapes, queue)
@@ -222,7 +228,11 @@ class _RoomBounds:
 
 
 class _Places:
-    """How many pods of several kinds fit on some nodes, followed while a session decides."""
+    """How many pods of several kinds fit on some nodes, followed while a session decides.
+
+    Attributes:
+        totals: Places for pods of the kinds that were counted.
+    """
 
     def __init__(
         self, kinds: Sequence[Needs], table: NodeTable, touched: Sequence[int], mask: Bools | None
@@ -233,18 +243,18 @@ class _Places:
         self._seen = len(touched)
         self._most: list[int] | None = None
         self._free = self._look(np.arange(len(table)))
-        self._totals: dict[Needs, int] = self._count(kinds)
+        self.totals: dict[Needs, int] = self._count(kinds)
 
     def count(self, needs: Needs) -> int:
         """Places for pods of a kind."""
-        found = self._totals.get(needs)
+        found = self.totals.get(needs)
         if found is None:
             if self._most is None:
                 self._most = self._free.max(axis=0, initial=0).tolist()
             most = self._most
             if any(column >= len(most) or amount > most[column] for column, amount in needs):
                 return 0
-            found = self._totals[needs] = self._count([needs])[needs]
+            found = self.totals[needs] = self._count([needs])[needs]
         return found
 
     def _count(self, kinds: Sequence[Needs]) -> dict[Needs, int]:
@@ -268,11 +278,11 @@ class _Places:
         if not changed.any():
             return
         rows, now = rows[changed], now[changed]
-        kinds = list(self._totals)
+        kinds = list(self.totals)
         found = places(kinds, np.concatenate((self._free[rows], now)))
         more = found[:, len(rows) :].sum(axis=1) - found[:, : len(rows)].sum(axis=1)
         for needs, each in zip(kinds, more.tolist(), strict=True):
-            self._totals[needs] += each
+            self.totals[needs] += each
         self._free[rows] = now
         self._most = None
 

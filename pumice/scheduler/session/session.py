@@ -199,7 +199,7 @@ class Session:
     def to_try(self) -> frozenset[str]:
         """Keys of the jobs that are to be tried; plugins name some while the session opens."""
         if self._to_try is None:
-            self._to_try = frozenset(job.key for job in self.view.waiting)
+            self._to_try = frozenset([job.key for job in self.view.waiting])
         return self._to_try
 
     @property
