@@ -305,7 +305,12 @@ async def test_a_request_that_fails_in_any_way_ends_no_other_pod(node: LocalNode
     await node.says("p", "up")
     for path in ("a\0b", "a/../../b"):
         files = {path: ["text", 0o644]}
-        how: dict[str, Any] = {"pod": "pod0", "volume": "0", "version": f"v{len(path)}", "group": None}
+        how: dict[str, Any] = {
+            "pod": "pod0",
+            "volume": "0",
+            "version": f"v{len(path)}",
+            "group": None,
+        }
         with pytest.raises(NodeError):
             await node.machine.namespaces.ask("files", files=files, **how)
     assert await execute(node, "p", "echo", "alive") == (0, "alive\n")
