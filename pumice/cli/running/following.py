@@ -172,7 +172,7 @@ class _RunFollower:
                 self._write_kubeconfig(stack, cluster)
             code = await self._until_ended(cluster)
             printer.flush()
-            if self._plan.keep and self._interrupts == 0:
+            if self._plan.keep and self._interrupts == 0 and not self._has_node_ended():
                 note("the Jobs have ended; Ctrl-C ends the cluster")
                 while not self._interrupts and not cluster.components.done():
                     await self._change()
@@ -184,29 +184,35 @@ class _RunFollower:
             await self._change()
 
     def waiting(self) -> list[tuple[str, str]]:
-        """Jobs and JobFlows that have not ended and of which no pod runs, with the reasons."""
+        """Jobs that have not ended and of which no pod runs, or one waits for an object, with the reasons."""
         assert self.cluster is not None
-        bound = {
-            (each["metadata"].get("labels") or {}).get("volcano.sh/job-name")
-            for each in self.cluster.store.list(kinds.POD)
-            if each["spec"].get("nodeName")
-        }
+        bound = self._bound()
         found = []
         for job in self.cluster.store.list(kinds.JOB):
             state = (job.get("status") or {}).get("state") or {}
-            if state.get("phase", "") in GOOD | BAD or job["metadata"]["name"] in bound:
+            held = bound.get(job["metadata"]["name"])
+            if state.get("phase", "") in GOOD | BAD or held == "":
                 continue
             name = f"Job {job['metadata']['namespace']}/{job['metadata']['name']}"
             known = state.get("reason") not in (None, "", _NOT_YET_TRIED)
-            found.append((name, str(state.get("message")) if known else _NO_REASON))
+            found.append((name, held or (str(state.get("message")) if known else _NO_REASON)))
         return found
+
+    def _bound(self) -> dict[str | None, str]:
+        """Names of Jobs that have pods on nodes, with the object for which one waits, if one does."""
+        assert self.cluster is not None
+        return {
+            (each["metadata"].get("labels") or {}).get("volcano.sh/job-name"): _held(each)
+            for each in sorted(self.cluster.store.list(kinds.POD), key=_held)  # what waits, last
+            if each["spec"].get("nodeName")
+        }
 
     def tell_waiting(self) -> None:
         """Say what waits and nothing else will change."""
         waiting = self.waiting()
         for name, why in waiting:
             note(plain(f"{name} waits, and nothing else runs: {why}"))
-        if waiting:
+        if waiting and not any(self._bound().values()):
             note(
                 "--nodes gives the scheduler other nodes than this machine is, for example --nodes 2x16/64Gi"
             )
@@ -225,6 +231,9 @@ class _RunFollower:
             await self._change()
             if cluster.components.done():
                 return REFUSED  # what it raised ends the block
+            if self._has_node_ended():
+                note("the first process of the node has ended, and all pods with it")
+                return REFUSED
             if self._is_aborting and self._all_jobs_ended():
                 return REFUSED
             phases = self._phases()
@@ -248,6 +257,9 @@ class _RunFollower:
             if not self._is_aborting and self._is_stuck():
                 self.tell_waiting()
                 return REFUSED
+
+    def _has_node_ended(self) -> bool:
+        return any(each.machine.namespaces.ended.done() for each in self._kubelets)
 
     async def _change(self) -> None:
         """Wait for a change, at most for a moment."""
@@ -279,6 +291,7 @@ class _RunFollower:
         active = any(
             each["spec"].get("nodeName")
             and (each.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+            and not _held(each)
             for each in self.cluster.store.list(kinds.POD)
         )
         return not active and bool(self.waiting())
@@ -324,6 +337,17 @@ class _RunFollower:
         file = Path(folder, "kubeconfig")
         stack.enter_context(dev_kubeconfig.written(file, cluster.api.kubeconfig()))
         note(f"export KUBECONFIG={file}")
+
+
+def _held(pod: Raw) -> str:
+    """The pod and the object that it waits for while none of its containers runs; empty for any other pod."""
+    states = [
+        each.get("state") or {} for each in (pod.get("status") or {}).get("containerStatuses") or ()
+    ]
+    waiting = [each.get("waiting") or {} for each in states]
+    told = [each["message"] for each in waiting if each.get("reason") == "ContainerCreating"]
+    is_held = bool(told) and not any("running" in each for each in states)
+    return f"{pod['metadata']['name']}: {told[0]}" if is_held else ""
 
 
 def _key(kind: kinds.Kind) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from pumice.cli.running.local import announce_machine
 if TYPE_CHECKING:
     from pumice.cli.development.dev_cluster import SimulatedNode
     from pumice.cli.files.checking import ManifestChecker
+    from pumice.embedded.node.environment import Objects
     from pumice.embedded.node.machine import Machine
     from pumice.embedded.node.namespaces import Mode
     from pumice.scheduler import Config
@@ -61,7 +63,7 @@ class RunPlan:
             typer.Exit: An object is refused, which is reported.
         """
         from pumice.cli.files.checking import ManifestChecker, read_settings
-        from pumice.embedded.node.demands import problems
+        from pumice.embedded.node.demands import missing, problems
 
         known = [each for each in self.manifests if kinds.of_object(each.object)]
         if not any(kinds.of_object(each.object) in WATCHED for each in known):
@@ -71,7 +73,10 @@ class RunPlan:
         found = [
             f"{template.where}: {problem.path}: {problem.message}"
             for template in templates
-            for problem in problems(template.spec, template.path, mode, self.allowed)
+            for problem in (
+                *problems(template.spec, template.path, mode, self.allowed),
+                *missing(template.spec, template.path, template.objects),
+            )
         ]
         if found:
             raise UserError(*found)
@@ -110,17 +115,20 @@ class _PodTemplate:
         where: File and object.
         path: Where the template stands in it.
         spec: The pod's spec.
+        objects: ConfigMaps and Secrets of its namespace.
     """
 
     where: str
     path: str
     spec: Raw
+    objects: "Objects"
 
 
 def _templates(manifests: Sequence[Manifest], checker: "ManifestChecker") -> Iterator[_PodTemplate]:
     """The pods that Jobs and JobFlows lead to, a task once.
 
     Raises:
+        UserError: They are more than this machine may run.
         typer.Exit: An object is refused, which is reported.
     """
     from pumice.api.keys import TASK_SPEC
@@ -144,14 +152,41 @@ def _templates(manifests: Sequence[Manifest], checker: "ManifestChecker") -> Ite
             if found is None:
                 finish(USAGE)
             jobs += found
-    for each in jobs:
-        job = admitted(each, checker)
-        if job is None:
-            finish(USAGE)
-        pods = [made for made in render(job, registry()) if made["kind"] == "Pod"]
-        first = {made["metadata"]["annotations"].get(TASK_SPEC): made for made in reversed(pods)}
+    ready = [(each, job) for each in jobs if (job := admitted(each, checker)) is not None]
+    if len(ready) < len(jobs):
+        finish(USAGE)
+    _bound([job for _, job in ready])
+    given = {(each.object["kind"], each.namespace, each.name): each.object for each in manifests}
+    for each, job in ready:
+        made = render(job, registry())
+        known = {
+            (found["kind"], each.namespace, found["metadata"]["name"]): found for found in made
+        }
+        objects = partial(_object, given | known, each.namespace)
+        pods = [found for found in made if found["kind"] == "Pod"]
+        first = {pod["metadata"]["annotations"].get(TASK_SPEC): pod for pod in reversed(pods)}
         for number, task in enumerate(job["spec"].get("tasks") or ()):
             if task["name"] in first:
                 path = f"spec.tasks[{number}].template.spec"
                 where = f"{each.source.file}: {each.identity}"
-                yield _PodTemplate(where, path, first[task["name"]]["spec"])
+                yield _PodTemplate(where, path, first[task["name"]]["spec"], objects)
+
+
+def _bound(jobs: Sequence[Raw]) -> None:
+    """Refuse more pods than this machine may run, before one is made.
+
+    Raises:
+        UserError: They are more.
+    """
+    from pumice.embedded.node.kubelet import MOST_PODS
+
+    number = sum(task.get("replicas", 1) for job in jobs for task in job["spec"].get("tasks") or ())
+    if number > MOST_PODS:
+        what = f"the files ask for {number} pods; a run has at most {MOST_PODS} of them"
+        raise UserError(f"{what}: lower `replicas`, or run the Jobs one after the other")
+
+
+def _object(
+    known: Mapping[tuple[str, str, str], Raw], namespace: str, kind: str, name: str
+) -> Raw | None:
+    return known.get((kind, namespace, name))

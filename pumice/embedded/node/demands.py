@@ -183,8 +183,8 @@ def missing(spec: Raw, path: str, objects: Objects) -> Iterator[FieldError]:
         if made is None:
             yield _problem(where, f"there is no {kind} {name}; add it to the files")
             continue
-        parts = ("data", "stringData", "binaryData")
-        known = {key for part in parts for key in made.get(part) or ()}
+        parts = [made.get(part) for part in ("data", "stringData", "binaryData")]
+        known = {key for part in parts if isinstance(part, dict) for key in part}
         keys = [source.get("key"), *(item.get("key") for item in source.get("items") or ())]
         for key in keys:
             if key is not None and key not in known:
@@ -202,9 +202,9 @@ def _references(spec: Raw, path: str) -> Iterator[tuple[str, str, Raw]]:
                 for kind, content in source.items():
                     if kind in _OBJECTS:
                         yield f"{where}.envFrom[{index}].{kind}", kind, content or {}
-            for index, variable in enumerate(container.get("env") or ()):
+            for variable in container.get("env") or ():  # plugins put some before those of the file
                 for kind, content in (variable.get("valueFrom") or {}).items():
-                    yield f"{where}.env[{index}].valueFrom.{kind}", kind, content or {}
+                    yield f"{where}.env[{variable['name']}].valueFrom.{kind}", kind, content or {}
 
 
 def _of_container(container: Raw, spec: Raw, path: str, mode: Mode) -> Iterator[FieldError]:

@@ -253,15 +253,24 @@ class ProcessPod:
         told = ""
         while True:
             try:
-                return make()
+                made = make()
             except MissingObjectError as error:
                 if str(error) != told:
                     told = str(error)
                     self._host.warn(self, "FailedMount", told)
-                    for each in self._containers:
-                        each.state = {"waiting": {"reason": "ContainerCreating", "message": told}}
-                    self.publish()
+                    self._wait({"reason": "ContainerCreating", "message": told})
                 await asyncio.sleep(_AGAIN)
+            else:
+                if told:
+                    self._wait({"reason": "PodInitializing"})
+                return made
+
+    def _wait(self, why: Raw) -> None:
+        """Say why those containers wait that have not begun."""
+        for each in self._containers:
+            if "waiting" in each.state:
+                each.state = {"waiting": why}
+        self.publish()
 
     def _read_files(self) -> dict[str, volumes.Files]:
         room = self._host.room(self._spec.get("nodeName", ""))

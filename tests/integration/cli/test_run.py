@@ -149,8 +149,13 @@ def test_a_failed_pod_is_told_with_code_reason_and_last_lines(runner: Runner) ->
         ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "there is no Job of Volcano in job.yaml, and no JobFlow"),
         (job("bad", []), "Job/default/bad is refused"),
         (simple("net", "true", hostNetwork=True), "spec.tasks[0].template.spec.hostNetwork: pods have networks of their own"),
+        (simple("huge", "true", 100_000), "the files ask for 100000 pods; a run has at most 1000 of them: lower `replicas`"),
+        (
+            simple("needs", "true", volumes=[{"name": "c", "secret": {"secretName": "none"}}]),
+            "spec.tasks[0].template.spec.volumes[0].secret: there is no Secret none; add it to the files",
+        ),
     ],
-    ids=["nothing to run", "refused by admission", "not there on this machine"],
+    ids=["nothing to run", "refused by admission", "not there on this machine", "too many pods", "an object that no file has"],
 )  # fmt: skip
 def test_bad_input_is_one_sentence_and_code_2(
     runner: Runner, manifest: dict[str, Any], expected: str
@@ -187,6 +192,18 @@ def test_where_user_namespaces_are_forbidden_the_command_that_allows_them_is_tol
     assert not runner.left_over()
 
 
+def test_a_folder_that_pods_may_mount_is_named_in_any_way(runner: Runner) -> None:
+    (runner.folder / "data").mkdir()
+    path = str(runner.folder / "data" / "part")
+    volume = {"name": "d", "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
+    file = runner.write(simple("j", "true", volumes=[volume]))
+    ran = runner.run(
+        file, "--dry-run", "--allow-host-path", f"data/../../{runner.folder.name}/data"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "j-worker-0" in ran.stdout
+
+
 def test_what_does_not_fit_waits_and_ends_with_its_reason(runner: Runner) -> None:
     manifest = simple("big", "true", 2)
     container = manifest["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
@@ -196,6 +213,40 @@ def test_what_does_not_fit_waits_and_ends_with_its_reason(runner: Runner) -> Non
     assert "Job default/big waits, and nothing else runs: " in ran.stderr
     assert "needs 3 cpu on one node; the largest has 2" in ran.stderr
     assert ran.stdout == ""
+
+
+def test_a_pod_that_waits_for_something_forever_ends_the_run_with_its_reason(
+    runner: Runner,
+) -> None:
+    manifest = simple("held", "true", volumes=[{"name": "v", "emptyDir": {}}])
+    container = manifest["spec"]["tasks"][0]["template"]["spec"]["containers"][0]
+    container["env"] = [{"name": "UP", "value": ".."}]
+    container["volumeMounts"] = [{"name": "v", "mountPath": "/v", "subPathExpr": "$(UP)"}]
+    ran = runner.run(runner.write(manifest))
+    assert ran.returncode == 1
+    assert (
+        "Job default/held waits, and nothing else runs: held-worker-0: path .. leads out of volume v"
+        in ran.stderr
+    )
+    assert "--nodes" not in ran.stderr
+
+
+def test_the_end_of_the_node_ends_the_run_with_a_sentence(runner: Runner) -> None:
+    process = runner.start(runner.write(simple("long", "echo up; exec sleep 4715")))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "long-worker-0 | up\n"
+    (node,) = _children(process.pid)
+    (first,) = _children(node)
+    os.kill(first, signal.SIGKILL)
+    _, stderr = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1
+    assert "the first process of the node has ended, and all pods with it" in stderr.splitlines()
+    assert "Traceback" not in stderr
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(each) for task in tasks for each in task.read_text().split()]
 
 
 def test_nodes_split_the_machine(runner: Runner) -> None:
