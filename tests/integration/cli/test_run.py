@@ -414,7 +414,7 @@ def test_a_root_in_place_of_an_image(any_runner: Runner) -> None:
 def test_folders_in_which_files_are_mounted_take_further_mounts(folder: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root mounts")
-    mount = 'mount --bind /etc/hosts /etc/hosts && exec "$@"'  # as in a container
+    mount = 'mount --bind /etc/hosts /etc/hosts && mount -t tmpfs none /var/spool && exec "$@"'
     runner = Runner(folder, ("unshare", "--mount", "sh", "-c", mount, "sh"))
     config = {
         "apiVersion": "v1",
