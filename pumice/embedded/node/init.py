@@ -25,9 +25,8 @@ from pumice.embedded.node.links import Links
 from pumice.embedded.node.pod_files import (
     FILES,
     make_empty,
-    processes_by_namespace,
     rewrite,
-    usage,
+    too_much,
     write_files,
 )
 
@@ -45,8 +44,6 @@ _TICK = 1.0
 _MOST_DESCRIPTORS = 16
 _POD_SIZE = 64
 """MiB of a pod's own files: of names, of termination messages, of ConfigMaps and the like."""
-MOST_PROCESSES = 2048
-"""Processes that a container may run."""
 
 Raw = dict[str, Any]
 
@@ -371,47 +368,11 @@ class FirstProcess:
 
     def _look_at_usage(self) -> None:
         """Report pods that have filled a volume or their root, hold too much, or run too many processes."""
-        used = dict.fromkeys(self._limits, 0)
-        for pod, volumes in self._limits.items():
-            for volume, message in volumes.items():
-                held, is_full = usage(volume)
-                used[pod] += held
-                if is_full:
-                    self._end(pod, message)
         containers = {
-            pid: each for pid, each in self._processes.items() if each.told and each.pipe < 0
+            pid: each.pod for pid, each in self._processes.items() if each.told and each.pipe < 0
         }
-        counts = processes_by_namespace() if len(os.listdir("/proc")) > MOST_PROCESSES else {}
-        for pid, process in containers.items():
-            with contextlib.suppress(OSError):
-                number = counts.get(os.stat(f"/proc/{pid}/ns/pid").st_ino, 0) if counts else 0
-                held, is_full = usage(f"/proc/{pid}/root")
-                if process.pod in used:
-                    used[process.pod] += held + usage(f"/proc/{pid}/root/dev/shm")[0]
-                if number > MOST_PROCESSES:
-                    text = f"{number} processes run in it, at most {MOST_PROCESSES} may"
-                    self._end(process.pod, text)
-                elif is_full:
-                    text = "its containers have written all that they may outside of volumes"
-                    self._end(process.pod, text)
-        self._compare(used)
-
-    def _compare(self, used: dict[str, int]) -> None:
-        """Report pods that hold more than a pod may, and the one that holds most if all hold more than they may."""
-        for pod, held in used.items():
-            if held > self._most[pod]:
-                most = f"{self._most[pod] >> 20} MiB"
-                self._end(
-                    pod, f"its volumes and containers hold more than the {most} that a pod may"
-                )
-        if sum(used.values()) > self._together:
-            pod = max(used, key=lambda each: (used[each], each))
-            together = f"{self._together >> 20} MiB"
-            text = f"pods hold more than the {together} that they may together, and this one most"
-            self._end(pod, text)
-
-    def _end(self, pod: str, message: str) -> None:
-        _send(self._channel, {"full": pod, "message": message})
+        for pod, message in too_much(self._limits, containers, self._most, self._together):
+            _send(self._channel, {"full": pod, "message": message})
 
 
 def _told(error: BaseException) -> str:
