@@ -2,9 +2,9 @@
 
 Without an image it is the machine's. A mount namespace below a user namespace may not take apart what it was given: an overlay
 of `/` as a whole is refused where other file systems are mounted below it. So each folder of `/` gets an overlay of its own, or its
-folders do where that is refused, too. What a container writes goes into one tmpfs with a limit. Nobody who asks at a socket through an
-overlay is heard outside, and no device of it can be opened: so other file systems of the machine are shown by overlays, too. Where that
-cannot be they are empty folders, but for those that hold no sockets.
+folders do where that is refused, too. What a container writes goes into one tmpfs with a limit. A process that listens at a
+socket is not reached through an overlay, and no device of it can be opened: so other file systems of the machine are shown by overlays,
+too. Where that cannot be they are empty folders, but for those that hold no sockets.
 
 Folders of other users than the node's cannot be copied into an overlay. So the folders on the way to each mount are made in
 the upper layer before.
