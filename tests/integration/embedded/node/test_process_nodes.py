@@ -208,6 +208,7 @@ async def test_a_further_program_runs_in_the_container(node: LocalNode) -> None:
     }
     node.run("p", spec)
     await node.says("p", "up")
+    await node.phase("p", "Running")  # it says so before it is known to run
     assert await execute(node, "p", "sh", "-c", "ls /srv; echo $A; hostname; exit 3") == (
         3,
         "here\nb\np\n",
