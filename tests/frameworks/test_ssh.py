@@ -32,10 +32,16 @@ def nodes(number: int) -> list[str]:
     return [f"pair-node-{index}" for index in range(number)]
 
 
+def known(name: str) -> str:
+    """Waits until a name is in the host file, as a client of a cluster's DNS has to."""
+    return f"for i in $(seq 300); do getent hosts {name} >/dev/null && break; sleep 0.1; done"
+
+
 async def assert_everybody_gets_everywhere(live: Live, user: str, replicas: int = 2) -> None:
     """By the names in the configuration, and by addresses as they stand in host files."""
     await live.started(*nodes(replicas))
     for one, other in itertools.permutations(nodes(replicas), 2):
+        await live.execute(one, "sh", "-c", known(f"{other}.pair"))
         for name in (other, f"{other}.pair"):
             answer = await live.execute(one, *SSH, name, "hostname; id -un; id -G")
             assert answer.code == 0, answer.stderr
@@ -77,7 +83,7 @@ async def test_a_pod_that_joins_later_is_found_by_those_from_before(live: Live) 
 
 def test_a_key_of_roots_that_an_fs_group_may_read_is_refused_as_admission_warns(run: Run) -> None:
     manifest = pair(SSHD, fsGroup=2000)
-    visit = f"{' '.join(SSH)} pair-node-1 hostname; echo ended with $?"
+    visit = f"{known('pair-node-1')}; {' '.join(SSH)} pair-node-1 hostname; echo ended with $?"
     visitor = pod_spec("base", visit, securityContext={"fsGroup": 2000}, restartPolicy="Never")
     manifest["spec"]["tasks"].append(task("visitor", spec=visitor, policies=ENDS_THE_JOB))
     ran = run(manifest)
@@ -92,6 +98,7 @@ async def test_a_stranger_is_not_let_in(live: Live) -> None:
     await live.started(*nodes(2))
     no_key = ("-F", "/dev/null", "-o", "IdentitiesOnly=yes", "-o", "IdentityFile=/dev/null")
     strange = (*SSH, *no_key, "-o", "StrictHostKeyChecking=no", "pair-node-1.pair", "true")
+    await live.execute("pair-node-0", "sh", "-c", known("pair-node-1.pair"))
     answer = await live.execute("pair-node-0", *strange)
     assert answer.code == 255
     assert "Permission denied" in answer.stderr
