@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from pumice.api.meta import ApiStruct, ObjectMeta
-from pumice.api.pods import Pod
+from pumice.api.pods import Pod, PodSpec
 
 __all__ = [
     "NEVER",
@@ -20,6 +20,7 @@ __all__ = [
     "NodeCondition",
     "NodeSpec",
     "NodeStatus",
+    "PodPriorities",
     "PriorityClass",
     "Taint",
     "values_of",
@@ -122,24 +123,31 @@ def default_class(classes: Iterable[PriorityClass]) -> PriorityClass | None:
     return min(found, key=lambda each: (each.value, each.metadata.name), default=None)
 
 
-def with_priorities(pods: Iterable[Pod], classes: Iterable[PriorityClass]) -> Iterator[Pod]:
-    """Pods with `spec.priority` and `spec.preemptionPolicy` of their PriorityClass; values that pods have are kept.
+class PodPriorities:
+    """What PriorityClasses give to pods."""
 
-    A pod that names no class gets those of the global default.
+    def __init__(self, classes: Iterable[PriorityClass]) -> None:
+        """Take in the classes; those of the system need not be among them."""
+        self._known = {each.metadata.name: each for each in with_system_classes(classes)}
+        self._default = default_class(self._known.values())
 
-    Args:
-        pods: The pods.
-        classes: The classes; those of the system need not be among them.
-    """
-    known = {each.metadata.name: each for each in with_system_classes(classes)}
-    default = default_class(known.values())
-    for pod in pods:
-        spec = pod.spec
+    def prioritized(self, spec: PodSpec) -> PodSpec:
+        """The spec of a pod with `priority` and `preemptionPolicy` of its class; values that it has are kept.
+
+        A pod that names no class gets those of the global default.
+        """
         name = spec.priority_class_name
-        found = known.get(name) if name else default
+        found = self._known.get(name) if name else self._default
         if found is None or (spec.priority is not None and spec.preemption_policy):
-            yield pod
-            continue
+            return spec
         priority = found.value if spec.priority is None else spec.priority
         policy = spec.preemption_policy or found.preemption_policy
-        yield replace(pod, spec=replace(spec, priority=priority, preemption_policy=policy))
+        return replace(spec, priority=priority, preemption_policy=policy)
+
+
+def with_priorities(pods: Iterable[Pod], classes: Iterable[PriorityClass]) -> Iterator[Pod]:
+    """Pods with `spec.priority` and `spec.preemptionPolicy` of their PriorityClass; see `PodPriorities`."""
+    priorities = PodPriorities(classes)
+    for pod in pods:
+        spec = priorities.prioritized(pod.spec)
+        yield pod if spec is pod.spec else replace(pod, spec=spec)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +24,7 @@ from pumice.cli.options import (
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
 
 if TYPE_CHECKING:
-    from pumice.api.podgroups import PodGroup, PodGroupStatus
+    from pumice.api.podgroups import PodGroup
     from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler import Config, CycleResult, Reason
 
@@ -160,8 +160,7 @@ class _SimulateRun:
         from pumice.scheduler.simulate import Simulation
 
         self.simulation: Simulation = Simulation(given.objects, config, scheduler_names=names)
-        self._priorities = given.objects.priority_classes
-        self._jobs = given.simulated_jobs()
+        self._jobs = given.controlled_jobs()
         self._cycles = 0
         self.jobs: dict[str, str] = {}
         """Jobs of PodGroups; both are `namespace/name`."""
@@ -181,32 +180,69 @@ class _SimulateRun:
         return text
 
     def cycle(self, now: float) -> "tuple[CycleResult, float]":
-        """One cycle, and its CPU seconds."""
+        """What happens in a second: a cycle, and another one where the controller has made pods of what it let in.
+
+        Returns:
+            The result of both, and their CPU seconds.
+        """
         if self._cycles:
-            self.simulation.advance()
-        self._control(self.simulation.pod_groups, now)
-        if not self._cycles and self._jobs is not None:
-            # So that one cycle shows where a Job runs. Gangs that enter later have pods in the cycle after that.
-            self._control(self.simulation.let_in(now), now)
+            started, gone = self.simulation.advance()
+            if self._jobs is not None:
+                for pod in started:
+                    self._jobs.put(pod)
+                for pod in gone:
+                    self._jobs.drop(pod)
         self._cycles += 1
+        self._control(now)
+        result, seconds = self._timed(now)
+        if self._jobs is not None:
+            self._jobs.set_statuses(result.pod_groups)
+            if self._control(now):
+                later, more = self._timed(now)
+                self._jobs.set_statuses(later.pod_groups)
+                return _together(result, later), seconds + more
+        return result, seconds
+
+    def _timed(self, now: float) -> "tuple[CycleResult, float]":
         begun = time.process_time()
         result = self.simulation.cycle(now)
         return result, time.process_time() - begun
 
-    def _control(self, statuses: "Mapping[str, PodGroupStatus]", now: float) -> None:
-        """Run the controller, given the statuses of PodGroups."""
-        from pumice.api.nodes import with_priorities
-
+    def _control(self, now: float) -> bool:
+        """Run the controller; whether it has made pods."""
         if self._jobs is None:
-            return
-        result = self._jobs.work(self.simulation.pods, statuses, now)
-        self._name_jobs(result.groups)
-        for group in result.groups:
-            self.simulation.put_pod_group(group)
-        for pod in result.gone:
+            return False
+        from pumice.traces.jobs import PASSES
+
+        changes = self._jobs.work(now)
+        for key in changes.unsettled:
+            note(
+                f"Job/{key}: the controller still plans changes after {PASSES} passes; "
+                "pods may be missing here that a cluster would have"
+            )
+        self._name_jobs(group for group in changes.groups.values() if group is not None)
+        for pod in changes.gone:
             self.simulation.remove_pod(pod)
-        for pod in with_priorities(result.pods, self._priorities):
+        for key, group in changes.groups.items():
+            if group is None:
+                self.simulation.state.remove_pod_group(*key.split("/", 1))
+            else:
+                self.simulation.put_pod_group(group)
+        for pod in changes.pods.values():
             self.simulation.put_pod(pod)
+        return bool(changes.pods)
+
+
+def _together(first: "CycleResult", second: "CycleResult") -> "CycleResult":
+    """What two cycles of the same second have decided."""
+    from msgspec.structs import replace
+
+    return replace(
+        second,
+        binds=first.binds | second.binds,
+        evicted=[*first.evicted, *second.evicted],
+        decided=first.decided + second.decided,
+    )
 
 
 def _as_json(run: _SimulateRun, cycles: list[dict[str, Any]], explain: bool) -> dict[str, Any]:

@@ -33,7 +33,6 @@ from pumice.api.volumes import (
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 from pumice.scheduler.cycle.closing import not_enforced
-from pumice.scheduler.cycle.run import let_in
 from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.model.tasks import PENDING
 from pumice.scheduler.options import open_session
@@ -140,8 +139,11 @@ class Simulation:
             scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE, assumes_bound=True
         )
         self.pods: dict[str, Pod] = {}
+        self._changing: dict[str, None] = {}
         self._priority_classes = objects.priority_classes
         self._result: CycleResult | None = None
+        self._binds: dict[str, str] = {}
+        self._evicted: dict[str, None] = {}
         self._now = 0.0
         self.nodes = len({node.metadata.name for node in objects.nodes})
         if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in objects.queues):
@@ -184,52 +186,53 @@ class Simulation:
         """
         self._now = now
         self._result = run_cycle(self.state, self._config, now)
+        self._binds |= self._result.binds
+        self._evicted |= dict.fromkeys(self._result.evicted)
         for error in (self._result.error, *self._result.errors.values()):
             if error is not None:
                 raise error
         return self._result
 
-    def let_in(self, now: float) -> dict[str, PodGroupStatus]:
-        """Let gangs into their queues, before their pods are created.
-
-        Args:
-            now: The moment, in UNIX seconds.
-
-        Returns:
-            Status of every PodGroup, by `namespace/name`.
-
-        Raises:
-            Exception: Whatever a plugin or action raised.
-        """
-        let_in(self.state, self._config, now)
-        return dict(self.state.gangs.statuses)
-
-    def advance(self) -> None:
-        """Update the cluster after a cycle: bound pods run, evicted and terminating ones are removed.
+    def advance(self) -> tuple[list[Pod], list[Pod]]:
+        """Update the cluster after cycles: bound pods run, evicted and terminating ones are removed.
 
         Claims of bound pods that waited are bound as it was decided.
+
+        Returns:
+            The pods that run now, and those that are gone.
         """
-        binds = self._result.binds if self._result else {}
+        binds, self._binds = self._binds, {}
+        evicted, self._evicted = self._evicted, {}
         for key in binds:
             self._bind_claims(key)
-        evicted = frozenset(self._result.evicted if self._result else ())
         moment = format_time(self._now)
         placed = PodCondition("PodScheduled", "True", last_transition_time=moment)
-        for key, pod in list(self.pods.items()):
+        changing, self._changing = self._changing | dict.fromkeys(binds) | evicted, {}
+        started: list[Pod] = []
+        gone: list[Pod] = []
+        for key in changing:
+            pod = self.pods.get(key)
+            if pod is None:
+                continue
             if key in evicted:
                 self._charge(key)
             if key in evicted or pod.metadata.deletion_timestamp:
                 self.remove_pod(pod)
+                gone.append(pod)
                 continue
-            node = binds.get(key, pod.spec.node_name)
-            if node and pod.status.phase in ("", "Pending"):
-                spec = replace(pod.spec, node_name=node)
-                meta = pod.metadata
-                if key in binds and (queue := self.state.tasks[key].charge):
+            meta, spec = pod.metadata, pod.spec
+            if key in binds:
+                if queue := self.state.tasks[key].charge:
                     annotations = {**(meta.annotations or {}), keys.QUEUE: queue}
                     meta = replace(meta, annotations=annotations)
-                status = PodStatus("Running", conditions=[placed] if key in binds else None)
-                self.put_pod(replace(pod, metadata=meta, spec=spec, status=status))
+                spec = replace(spec, node_name=binds[key])
+            status = PodStatus(
+                "Running", conditions=[placed] if key in binds else None, start_time=moment
+            )
+            pod = replace(pod, metadata=meta, spec=spec, status=status)
+            self.put_pod(pod)
+            started.append(pod)
+        return started, gone
 
     def _bind_claims(self, pod: str) -> None:
         task = self.state.tasks.get(pod)
@@ -267,7 +270,12 @@ class Simulation:
         if name not in self.state.peers.namespaces:
             labels = {keys.NAMESPACE_NAME: name}
             self.state.set_namespace(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
-        self.pods[f"{pod.metadata.namespace}/{pod.metadata.name}"] = pod
+        key = f"{name}/{pod.metadata.name}"
+        self.pods[key] = pod
+        if pod.metadata.deletion_timestamp or (
+            pod.spec.node_name and pod.status.phase in ("", "Pending")
+        ):
+            self._changing[key] = None
 
     def remove_pod(self, pod: Pod) -> None:
         """Delete a pod."""
@@ -319,6 +327,7 @@ class Simulation:
     def undo(self) -> None:
         """Forget what cycles have decided, so that the next one begins with the objects as they were given."""
         state = self.state
+        self._binds, self._evicted = {}, {}
         for key in state.assumed.pods:
             pod = self.pods[key]
             state.remove_pod(pod.metadata.namespace, pod.metadata.name)

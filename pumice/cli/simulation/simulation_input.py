@@ -9,7 +9,7 @@ from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.fields import plain
 from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import Kind
-from pumice.api.nodes import Namespace, Node, PriorityClass, values_of
+from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
@@ -18,9 +18,10 @@ from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim,
 from pumice.cli.files.checking import ManifestChecker, registry
 from pumice.cli.files.manifests import Manifest, Raw, decode
 from pumice.cli.output import note
-from pumice.cli.simulation.jobs import SimulatedJobs, SimulatedRuntimeClasses
+from pumice.cli.simulation.runtime_classes import SimulatedRuntimeClasses
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.scheduler.state.usage import STATE_KEY
+from pumice.traces.jobs import ControlledJobs, key_of
 from pumice.webhook.rules.rule import RuleSettings
 
 __all__ = ["SimulationInput"]
@@ -115,18 +116,21 @@ class SimulationInput:
         for problem in problems:
             note(plain(f"{manifest.identity} is refused: {problem}"))
 
-    def simulated_jobs(self) -> SimulatedJobs | None:
-        """The Jobs under a controller; None where there are no Jobs."""
+    def controlled_jobs(self) -> ControlledJobs | None:
+        """The Jobs under a controller, with the pods that they have; None where there are no Jobs."""
         if not self.jobs:
             return None
-        return SimulatedJobs(
-            self.jobs,
-            self.groups,
+        controlled = ControlledJobs(
             self.objects.queues,
-            values_of(self.objects.priority_classes),
+            self.objects.priority_classes,
             registry(),
-            self.runtime_classes,
+            self.runtime_classes.admitted,
         )
+        groups = {key_of(group): group for group in self.groups}
+        for job in self.jobs:
+            controlled.add(job, groups)
+        controlled.take(self.objects.pods)
+        return controlled
 
 
 def _lists(objects: ClusterObjects) -> dict[Kind, tuple[type, list[Any]]]:

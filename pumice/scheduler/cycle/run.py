@@ -14,7 +14,6 @@ from types import MappingProxyType
 
 from msgspec import structs
 
-from pumice.scheduler.actions.allocate import admitted
 from pumice.scheduler.budget import Budget
 from pumice.scheduler.cycle.closing import Closing, broken_topology, unenforced
 from pumice.scheduler.options import Config, Measure, open_session, unmeasured
@@ -24,10 +23,7 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["let_in", "run_cycle"]
-
-_BEFORE_PODS = ("elect", "enqueue")
-"""Actions that decide about gangs whose pods are not created yet."""
+__all__ = ["run_cycle"]
 
 
 def run_cycle(
@@ -54,39 +50,6 @@ def run_cycle(
         return _nothing_decided(state)
     with measure("cycle", ""):
         return _run(state, config, now, measure, budget)
-
-
-def let_in(state: ClusterState, config: Config, now: float) -> None:
-    """Let gangs into their queues as a cycle does, and decide nothing else.
-
-    In a cluster, pods of a Job are created between the cycle that lets its gang in and the cycle that places it.
-    Simulations call this function before they create the pods and run a cycle.
-
-    Args:
-        state: The cluster; gangs that enter get the phase `Inqueue`.
-        config: The configuration.
-        now: The moment, UNIX seconds.
-
-    Raises:
-        Exception: Whatever a plugin or action raised.
-    """
-    state.settle(now)
-    session = open_session(state, config, now)
-    try:
-        for spec, arguments in config.actions:
-            if spec.name in _BEFORE_PODS:
-                spec.run(session, arguments)
-        if "enqueue" not in session.view.actions:
-            for job in session.view.waiting:
-                with session.turn(job):
-                    admitted(session, job)
-    finally:
-        session.close()
-        state.parked.happened(Cause.ANY)
-    for error in session.errors.values():
-        raise error
-    for job in session.entered.values():
-        state.gangs.assume_status(job, structs.replace(job.status, phase="Inqueue"))
 
 
 def _run(

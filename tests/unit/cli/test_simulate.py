@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cli.simulation import jobs
+from pumice.traces import jobs
 from tests.kit.builders import job, node, pod, pod_group, queue, task
 from tests.unit.cli.conftest import Pumice, Ran, texts
 
