@@ -1,0 +1,324 @@
+"""A cluster in virtual time: Jobs under the controller, cycles of the scheduler, and pods that end.
+
+At a moment the controller and the scheduler take turns until neither has anything to do: as in a cluster, a gang first enters its queue,
+then it has pods, then they are placed; evicted pods are gone, and their Jobs get new ones. Between two moments nothing happens, so the
+clock goes from one to the next: an arrival, an end, or what is due (times that a plan of the controller or a cycle has named).
+
+Times are seconds since a zero; the controller and the scheduler are told UNIX seconds.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from pumice.api import keys
+from pumice.api.meta import Raw, format_time
+from pumice.api.pods import ContainerState, ContainerStatus, Pod, PodStatus, Terminated
+from pumice.plugins import Registry
+from pumice.scheduler import Config, CycleResult
+from pumice.scheduler.simulate import ClusterObjects, Simulation
+from pumice.traces.jobs import ControlledJob, ControlledJobs, key_of
+
+__all__ = ["ClusterListener", "Ending", "VirtualCluster", "pod_key"]
+
+_TURNS = 1000
+"""Maximum number of cycles at one moment: a configuration may evict pods in circles."""
+
+_IDLE = 100
+"""After so many moments in a row that were only due, and at which nothing was decided, nothing is expected of later ones."""
+
+
+class ClusterListener(Protocol):
+    """Is told what happens, in order."""
+
+    def started(self, pods: Iterable[Pod], now: float) -> None:
+        """Pods run from now on."""
+
+    def ended(self, pods: Iterable[Pod], now: float, *, failed: bool) -> None:
+        """Pods have ended by themselves."""
+
+    def evicted(self, pods: Iterable[Pod], now: float) -> None:
+        """Pods were evicted."""
+
+    def removed(self, pods: Iterable[Pod], now: float) -> None:
+        """The controller has removed pods, that run or that ended, of a Job that goes on."""
+
+    def finished(self, job: ControlledJob, now: float) -> None:
+        """A Job is over; it is removed with its pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How pods end.
+
+    Attributes:
+        duration: Seconds that they run; None if they do not end.
+        fails: Whether they end with exit code 1.
+    """
+
+    duration: float | None
+    fails: bool = False
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Pods of one gang that started at the same moment, by key."""
+
+    ending: Ending
+    pods: dict[str, None]
+
+
+class VirtualCluster:
+    """A cluster in virtual time.
+
+    Attributes:
+        simulation: The objects, and the scheduler.
+        jobs: The Jobs, and the controller.
+        cycles: Number of cycles.
+        decision_seconds: What they took.
+        unsettled: Keys of Jobs for which the controller went on planning changes.
+    """
+
+    def __init__(
+        self,
+        objects: ClusterObjects,
+        config: Config,
+        *,
+        zero: float,
+        registry: Registry,
+        listener: ClusterListener,
+        measure_time: Callable[[], float],
+        admitted: Callable[[Raw], Raw] = lambda pod: pod,
+    ) -> None:
+        """Take in what exists.
+
+        Args:
+            objects: The objects; pods that run do not end unless `set_end` says so.
+            config: Configuration of the scheduler.
+            zero: The zero in UNIX seconds.
+            registry: The job plugins.
+            listener: Is told what happens.
+            measure_time: The clock that measures cycles, in seconds.
+            admitted: A new pod as an API server stores it.
+
+        Raises:
+            UnreadableObjectError: A quantity cannot be read.
+        """
+        self._zero = zero
+        self._listener = listener
+        self._measure_time = measure_time
+        self.simulation = Simulation(objects, config)
+        self.jobs = ControlledJobs(
+            objects.queues, objects.priority_classes, registry, admitted, drops_finished=True
+        )
+        self.jobs.take(self.simulation.pods.values())
+        self._endings: dict[str, Ending] = {}
+        self._batches: dict[str, _Batch] = {}
+        self._ends: list[tuple[float, int, _Batch]] = []
+        self._numbers = count()
+        self._ended: dict[str, Pod] = {}
+        self._due: float | None = None
+        self._idle = 0
+        self.cycles = 0
+        self.decision_seconds = 0.0
+        self.unsettled: set[str] = set()
+
+    # -- what is known beforehand --------------------------------------------------------------
+
+    def submit(
+        self, raw: Raw, ending: Ending, groups: Mapping[str, Raw] | None = None
+    ) -> ControlledJob:
+        """Take in a Job that is admitted.
+
+        Args:
+            raw: The Job.
+            ending: How its pods end.
+            groups: PodGroups that exist, by `namespace/name`.
+        """
+        job = self.jobs.add(raw, groups)
+        self._endings[job.key] = ending
+        self._idle = 0
+        return job
+
+    def set_end(self, pods: Iterable[str], now: float, ending: Ending) -> None:
+        """Let pods that run end together, by key.
+
+        Args:
+            pods: The pods.
+            now: Since when the duration counts.
+            ending: How they end.
+        """
+        batch = _Batch(ending, dict.fromkeys(pods))
+        self._batches |= dict.fromkeys(batch.pods, batch)
+        if ending.duration is not None:
+            heapq.heappush(self._ends, (now + ending.duration, next(self._numbers), batch))
+
+    def pods_of(self, gang: str) -> list[str]:
+        """Keys of the pods of a gang."""
+        job = self.simulation.state.jobs.get(gang)
+        return list(job.tasks) if job is not None else []
+
+    @property
+    def next_moment(self) -> float | None:
+        """When something happens next; None if nothing does."""
+        found = []
+        while self._ends and not self._ends[0][2].pods:
+            heapq.heappop(self._ends)  # all of them were evicted
+        if self._ends:
+            found.append(self._ends[0][0])
+        if (due := self.jobs.next_due) is not None:
+            found.append(due - self._zero)
+        if self._due is not None and (found or self._idle < _IDLE):
+            found.append(self._due)
+        return min(found, default=None)
+
+    # -- moments -----------------------------------------------------------------------------
+
+    def advance(self, now: float) -> None:
+        """Let happen what happens at a moment."""
+        self._idle += 1
+        moment = self._zero + now
+        for _ in range(_TURNS):
+            self._end(now)
+            self._control(now)
+            begun = self._measure_time()
+            result = self.simulation.cycle(moment)
+            self.decision_seconds += self._measure_time() - begun
+            self.cycles += 1
+            if not self._take_in(result, now):
+                break
+            self._idle = 0
+        self._due = self._next_cycle(moment)
+
+    def _next_cycle(self, moment: float) -> float | None:
+        """When a cycle is due although nothing happens."""
+        state = self.simulation.state
+        dues = [*state.wakes, *state.gangs.dues.values()]
+        dues += [until for _, until in state.pods.spared.values()]
+        due = min((each for each in dues if each > moment), default=None)
+        return None if due is None else due - self._zero
+
+    def _take_in(self, result: CycleResult, now: float) -> bool:
+        """Carry out what a cycle has decided; whether another cycle must follow."""
+        started, gone = self.simulation.advance()
+        self.jobs.set_statuses(result.pod_groups)
+        for pod in gone:
+            self.jobs.drop(pod)
+            self._leave(pod)
+        if gone:
+            self._listener.evicted(gone, now)
+        if started:
+            self._start(started, now)
+        wakes = min(self.simulation.state.wakes, default=None)
+        if wakes is not None and wakes <= self._zero + now:
+            return True
+        has_ends = bool(self._ends) and self._ends[0][0] <= now
+        return bool(started or gone or has_ends or self.jobs.has_work)
+
+    def _start(self, started: list[Pod], now: float) -> None:
+        batches: dict[str, list[str]] = {}
+        for pod in started:
+            self.jobs.put(pod)
+            batches.setdefault(_job_of(pod), []).append(pod_key(pod))
+        for job, pods in batches.items():
+            self.set_end(pods, now, self._endings.get(job, Ending(None)))
+        self._listener.started(started, now)
+
+    def _leave(self, pod: Pod) -> None:
+        key = pod_key(pod)
+        if (batch := self._batches.pop(key, None)) is not None:
+            batch.pods.pop(key, None)
+
+    def _end(self, now: float) -> None:
+        """End the pods whose time is over."""
+        while self._ends and self._ends[0][0] <= now:
+            _, _, batch = heapq.heappop(self._ends)
+            pods = [self.simulation.pods[key] for key in batch.pods]
+            if not pods:
+                continue
+            status = _ended(self._zero + now, pods[0], fails=batch.ending.fails)
+            for pod in pods:
+                self._leave(pod)
+                self._end_pod(replace(pod, status=status))
+            self._listener.ended(pods, now, failed=batch.ending.fails)
+
+    def _end_pod(self, pod: Pod) -> None:
+        """Show the end of a pod to its Job first, which mostly ends with it; a pod without a Job is removed, and its gang with the last one."""
+        if _job_of(pod) in self.jobs.jobs:
+            self.jobs.put(pod)
+            self._ended[pod_key(pod)] = pod
+            return
+        state = self.simulation.state
+        gang = self.simulation.gang_of(pod_key(pod))
+        self.simulation.remove_pod(pod)
+        if gang in state.jobs and not state.jobs[gang].tasks:
+            state.remove_pod_group(*gang.split("/", 1))
+
+    def _control(self, now: float) -> None:
+        """Let the controller work."""
+        if not self.jobs.has_work:
+            due = self.jobs.next_due
+            if due is None or due > self._zero + now:
+                return
+        changes = self.jobs.work(self._zero + now)
+        self.unsettled.update(changes.unsettled)
+        ended, self._ended = self._ended, {}
+        finished = [job for job in changes.jobs.values() if job.is_finished]
+        over = {job.key for job in finished}
+        self._listener.removed([pod for pod in changes.gone if _job_of(pod) not in over], now)
+        for pod in changes.gone:
+            self._remove(pod, ended)
+        for job in finished:
+            self._listener.finished(job, now)
+            self._endings.pop(job.key, None)
+            self.jobs.remove(job)
+            for key, pod in job.pods.items():
+                if key not in changes.pods:
+                    self._remove(pod, ended)
+            if job.group is not None:
+                changes.groups[key_of(job.group)] = None
+        for key, group in changes.groups.items():
+            if group is None:
+                self.simulation.state.remove_pod_group(*key.split("/", 1))
+            else:
+                self.simulation.put_pod_group(group)
+        for pod in (*ended.values(), *changes.pods.values()):
+            if _job_of(pod) not in over:
+                self.simulation.put_pod(pod)
+
+    def _remove(self, pod: Pod, ended: dict[str, Pod]) -> None:
+        self._leave(pod)
+        ended.pop(pod_key(pod), None)
+        self.simulation.remove_pod(pod)
+
+
+def pod_key(pod: Pod) -> str:
+    """`namespace/name` of a pod."""
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def _job_of(pod: Pod) -> str:
+    """Key of the Job whose name a pod carries."""
+    return f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
+
+
+def _ended(moment: float, pod: Pod, *, fails: bool) -> PodStatus:
+    """The status of a pod that has ended; pods that started and end together share it."""
+    before = pod.status
+    how = Terminated(
+        exit_code=int(fails),
+        reason="Error" if fails else "Completed",
+        started_at=before.start_time,
+        finished_at=format_time(moment),
+    )
+    names = [container.name for container in pod.spec.containers or ()]
+    state = ContainerState(terminated=how)
+    return replace(
+        before,
+        phase="Failed" if fails else "Succeeded",
+        container_statuses=[ContainerStatus(name, state=state) for name in names],
+    )

@@ -1,0 +1,149 @@
+"""The run of a trace: its jobs are submitted to a cluster in virtual time, and what happens is recorded.
+
+The clock goes from one moment at which something happens to the next: a job arrives, pods end, or something is due. Equal input gives equal
+records. The run ends when no job can change any more; jobs that never end, or that no node can hold, do not keep it going.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from pumice.api.meta import Raw, format_time
+from pumice.api.pods import Pod
+from pumice.plugins import Registry
+from pumice.scheduler import Config
+from pumice.scheduler.simulate import ClusterObjects
+from pumice.traces.cluster import Ending, VirtualCluster
+from pumice.traces.jobs import without_uids
+from pumice.traces.records import JobRecord, Past, Progress
+from pumice.traces.sampling import PodKind, Sampler
+from pumice.traces.stories import Stories
+from pumice.traces.submission import Admitted, JobSubmissions, with_named
+from pumice.traces.trace import Trace
+
+__all__ = ["TraceRun"]
+
+_MICRO = 1_000_000
+
+
+class TraceRun:
+    """One run of a trace."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        objects: ClusterObjects,
+        config: Config,
+        *,
+        admit: Callable[[Raw], Admitted],
+        registry: Registry,
+        measure_time: Callable[[], float],
+        ends: Mapping[str, float | None] = {},
+        admitted_pod: Callable[[Raw], Raw] = lambda pod: pod,
+    ) -> None:
+        """Prepare a run.
+
+        Args:
+            trace: The jobs.
+            objects: The cluster; what `with_named` adds need not be there.
+            config: Configuration of the scheduler.
+            admit: Admission of a new Job.
+            registry: The job plugins.
+            measure_time: The clock that measures cycles, in seconds.
+            ends: When gangs end that run in the cluster, by `namespace/name` of their PodGroup; None for those that never do.
+            admitted_pod: A new pod as an API server stores it.
+
+        Raises:
+            UnreadableObjectError: A quantity cannot be read.
+        """
+        self._trace = trace
+        self._submissions = JobSubmissions(admit)
+        self._stories = Stories()
+        self._cluster = cluster = VirtualCluster(
+            with_named(trace, objects),
+            config,
+            zero=trace.zero,
+            registry=registry,
+            listener=self._stories,
+            measure_time=measure_time,
+            admitted=admitted_pod,
+        )
+        for key, end in ends.items():
+            cluster.set_end(cluster.pods_of(key), 0.0, Ending(end))
+        self._records = [JobRecord(job, number) for number, job in enumerate(trace.jobs)]
+        kinds = [self._submissions.kind_of(job) for job in trace.jobs]
+        self._kinds = kinds
+        resources = {name for kind in kinds for name in kind.requests}
+        self._sampler = Sampler(cluster.simulation, resources)
+        self._pod_kinds: dict[int, list[PodKind]] = {}
+        self._gangs: dict[str, list[PodKind]] = {}
+        self._names = cluster.simulation.state.nodes.names
+        self._stories.rows = {name: row for row, name in enumerate(self._names)}
+        self._next = 0
+        self._stamp = 0
+        self._ended = 0
+        self._now = 0.0
+
+    def steps(self) -> Iterator[Progress]:
+        """Run to the end, or from where an earlier call was left."""
+        jobs, cluster = self._trace.jobs, self._cluster
+        while (now := self._next_moment()) is not None:
+            self._now = now
+            while self._next < len(jobs) and jobs[self._next].submit <= now:
+                self._submit(self._next)
+                self._next += 1
+            cluster.advance(now)
+            self._sampler.take(now, self._kinds_of)
+            unfinished, running = len(self._stories), self._stories.running
+            yield Progress(now, self._next - unfinished, unfinished - running, running)
+
+    def _next_moment(self) -> float | None:
+        found = self._cluster.next_moment
+        if self._next == len(self._trace.jobs):
+            return found
+        arrival = self._trace.jobs[self._next].submit
+        return arrival if found is None else min(arrival, found)
+
+    def _submit(self, number: int) -> None:
+        record, kind = self._records[number], self._kinds[number]
+        if kind.raw is None:
+            record.outcome, record.reason = "Refused", "; ".join(kind.problems)
+            return
+        job = record.job
+        record.requests = kind.requests
+        raw = kind.named(job.name, self._created(job.submit))
+        submitted = self._cluster.submit(raw, Ending(job.duration, job.fails))
+        self._stories.begin(submitted.key, record, kind.minimum)
+        known = self._pod_kinds.get(id(kind))
+        if known is None:
+            intern = self._cluster.simulation.state.shapes.intern
+            shapes = [intern(Pod(spec=spec)) for spec in kind.specs]
+            known = self._pod_kinds[id(kind)] = [self._sampler.kind_of(each) for each in shapes]
+        self._gangs[submitted.group_key] = known
+
+    def _created(self, submit: float) -> str:
+        """When a Job was created. Of jobs that are submitted at the same moment each is a microsecond older than the next, since their order decides."""
+        self._stamp = max(self._stamp + 1, round((self._trace.zero + submit) * _MICRO))
+        seconds, rest = divmod(self._stamp, _MICRO)
+        return f"{format_time(seconds)[:-1]}.{rest:06}Z"
+
+    def _kinds_of(self, gang: str) -> list[PodKind]:
+        return self._gangs.get(gang, [])
+
+    def past(self) -> Past:
+        """What is known so far."""
+        cluster = self._cluster
+        pending = cluster.simulation.state.gangs.pending
+        for job, record in self._stories.unfinished():
+            reason = pending.get(cluster.jobs.jobs[job].group_key)
+            record.reason = "" if reason is None else without_uids(reason.summary)
+        return Past(
+            jobs=self._records,
+            samples=self._sampler.samples,
+            nodes=list(self._names),
+            capacity=self._sampler.capacity(),
+            resources=self._sampler.resources,
+            end=self._now,
+            cycles=cluster.cycles,
+            decision_seconds=cluster.decision_seconds,
+            is_whole=self._next_moment() is None,
+            skipped=len(self._trace.skipped),
+        )

@@ -1,0 +1,172 @@
+"""What happens to the jobs of a trace, noted as it happens."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from pumice.api import keys
+from pumice.api.pods import Pod
+from pumice.traces.jobs import ControlledJob
+from pumice.traces.records import JobRecord, PodRuns, RunEnd
+
+__all__ = ["Stories"]
+
+_Run = tuple[int, float, float | None, RunEnd]
+"""Node, start, end and way of ending of one pod's run."""
+
+
+@dataclass(slots=True)
+class _Story:
+    """A job that is not over.
+
+    Attributes:
+        record: Its record.
+        minimum: Pods that must run together.
+        runs: The newest run of each pod that exists, by name.
+        past: Number of runs of pods that are gone or were made again.
+        running: Number of pods that run or have succeeded.
+        is_up: Whether at least the minimum of pods does.
+    """
+
+    record: JobRecord
+    minimum: int
+    runs: dict[str, _Run] = field(default_factory=dict)
+    past: Counter[_Run] = field(default_factory=Counter)
+    running: int = 0
+    is_up: bool = False
+
+    def told(self) -> list[PodRuns]:
+        """Its runs, in the order of their starts and nodes."""
+        every = self.past + Counter(self.runs.values())
+        ordered = sorted(
+            every.items(), key=lambda each: (each[0][1], each[0][0], each[0][2] or 0.0)
+        )
+        return [PodRuns(node, pods, start, end, how) for (node, start, end, how), pods in ordered]
+
+
+class Stories:
+    """The stories of all jobs, as a listener of the cluster.
+
+    Attributes:
+        rows: Indexes of the nodes, by name.
+        running: Number of jobs of which at least the minimum of pods runs.
+    """
+
+    def __init__(self) -> None:
+        """Begin without jobs."""
+        self.rows: dict[str, int] = {}
+        self._stories: dict[str, _Story] = {}
+        self.running = 0
+
+    def __len__(self) -> int:
+        """Number of jobs that are not over."""
+        return len(self._stories)
+
+    def begin(self, key: str, record: JobRecord, minimum: int) -> None:
+        """A job is submitted.
+
+        Args:
+            key: `namespace/name` of its Job.
+            record: Its record.
+            minimum: Pods that must run together.
+        """
+        record.outcome = "Waiting"
+        self._stories[key] = _Story(record, minimum)
+
+    def unfinished(self) -> Iterator[tuple[str, JobRecord]]:
+        """Jobs that are not over, by key, with what is known of them now."""
+        for key, story in self._stories.items():
+            record = story.record
+            record.runs = story.told()
+            record.outcome = "Running" if story.is_up else "Waiting"
+            yield key, record
+
+    def started(self, pods: Iterable[Pod], now: float) -> None:
+        """Pods run from now on."""
+        touched: dict[str, _Story] = {}
+        for pod in pods:
+            key = _job_of(pod)
+            story = self._stories.get(key)
+            if story is None:
+                continue
+            touched[key] = story
+            self._put_away(story, pod)
+            story.runs[pod.metadata.name] = (
+                self.rows.get(pod.spec.node_name, -1), now, None, "running"
+            )  # fmt: skip
+            story.running += 1
+        for story in touched.values():
+            if story.is_up or story.running < story.minimum:
+                continue
+            story.is_up = True
+            self.running += 1
+            if story.record.start is None:
+                story.record.start = now
+
+    def ended(self, pods: Iterable[Pod], now: float, *, failed: bool) -> None:
+        """Pods have ended by themselves; those that succeeded still count as having run."""
+        for pod in pods:
+            story = self._stories.get(_job_of(pod))
+            run = story.runs.get(pod.metadata.name) if story is not None else None
+            if story is None or run is None:
+                continue
+            story.runs[pod.metadata.name] = (
+                run[0], run[1], now, "failed" if failed else "completed"
+            )  # fmt: skip
+            story.running -= failed
+
+    def evicted(self, pods: Iterable[Pod], now: float) -> None:
+        """Pods were evicted."""
+        pods = list(pods)
+        for pod in pods:
+            if (story := self._stories.get(_job_of(pod))) is not None:
+                story.record.evictions += 1
+        self.removed(pods, now)
+
+    def removed(self, pods: Iterable[Pod], now: float) -> None:
+        """Pods are gone, and what they have done is thrown away."""
+        touched: dict[str, _Story] = {}
+        for pod in pods:
+            key = _job_of(pod)
+            story = self._stories.get(key)
+            run = story.runs.pop(pod.metadata.name, None) if story is not None else None
+            if story is None or run is None:
+                continue
+            touched[key] = story
+            node, start, end, how = run
+            if end is None:
+                end, how = now, "evicted"
+            story.past[node, start, end, how] += 1
+            story.record.lost += end - start
+            story.running -= how != "failed"
+        for story in touched.values():
+            if story.is_up and story.running < story.minimum:
+                story.is_up = False
+                story.record.broken += 1
+                self.running -= 1
+
+    def finished(self, job: ControlledJob, now: float) -> None:
+        """A Job is over."""
+        story = self._stories.pop(job.key, None)
+        if story is None:
+            return
+        record = story.record
+        self.running -= story.is_up
+        for name, (node, start, end, _) in story.runs.items():
+            if end is None:
+                story.runs[name] = (node, start, now, "evicted")
+                record.lost += 0.0 if job.phase == "Completed" else now - start
+        record.runs = story.told()
+        record.end = now
+        record.outcome = "Completed" if job.phase == "Completed" else "Failed"
+        record.reason = "" if job.phase == "Completed" else job.message
+
+    def _put_away(self, story: _Story, pod: Pod) -> None:
+        """A pod is made again: its earlier run is past, and what it has done is thrown away."""
+        run = story.runs.pop(pod.metadata.name, None)
+        if run is not None:
+            story.past[run] += 1
+
+
+def _job_of(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
