@@ -1,0 +1,215 @@
+"""What is measured of a run as a whole. docs/simulation.md defines every number and names its source.
+
+Sums over time are whole numbers (`pumice.traces.exact`), so each number is rounded once.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from math import inf
+from typing import Any, get_args
+
+from pumice.traces.exact import Period, Ticks
+from pumice.traces.job_measures import Distribution, JobMeasures, distribution, measured_jobs
+from pumice.traces.records import JobRecord, Outcome, Past, QueueSamples
+
+__all__ = ["Measures", "measure", "measured_period", "size_class"]
+
+_MILLI_HOUR = 1000 * 3600
+_OVER: tuple[Outcome, ...] = ("Completed", "Failed", "Refused")
+_NOT_TAKEN: tuple[Outcome, ...] = ("Refused", "Unreached")
+
+
+class Measures:
+    """The numbers of a run.
+
+    Attributes:
+        jobs: Those of each job, in the order of their submission.
+        summary: Those of the whole, as the JSON has them.
+    """
+
+    def __init__(self, jobs: list[JobMeasures], summary: dict[str, Any]) -> None:
+        self.jobs = jobs
+        self.summary = summary
+
+
+def measure(past: Past) -> Measures:
+    """Measure a run."""
+    jobs = measured_jobs(past)
+    return Measures(jobs, _Summary(past, jobs).numbers())
+
+
+def measured_period(past: Past) -> tuple[float, float]:
+    """From the first submission until the last job was over; if some are not, until the end of the run."""
+    begin = min((record.job.submit for record in past.jobs), default=0.0)
+    ends = [record.end for record in past.jobs if record.end is not None]
+    if ends and all(record.outcome in _OVER for record in past.jobs):
+        return begin, max(ends)
+    return begin, max(past.end, begin)
+
+
+def size_class(replicas: int) -> int:
+    """The smallest power of two that is not less than the number of pods."""
+    return 1 << max(replicas - 1, 0).bit_length()
+
+
+class _Summary:
+    """Computes the numbers of a run."""
+
+    def __init__(self, past: Past, jobs: list[JobMeasures]) -> None:
+        self._past = past
+        self._jobs = jobs
+        self._begin, self._end = measured_period(past)
+        self._ticks = Ticks(self._lengths_of_time())
+        samples = past.samples
+        self._period = Period(self._ticks, samples.moments, self._begin, self._end)
+        self._capacity = {
+            resource: self._period.integral(samples.capacity.get(resource, ()))
+            for resource in past.resources
+        }
+        self._work = [self._ticks_of_pods(record) for record in past.jobs]
+
+    def _lengths_of_time(self) -> Iterator[float]:
+        yield from self._past.samples.moments
+        yield from (self._begin, self._end)
+        for record in self._past.jobs:
+            yield from (record.job.submit, record.lost)
+            if record.end is not None:
+                yield record.end
+            for runs in record.runs:
+                yield runs.start
+                if runs.end is not None:
+                    yield runs.end
+
+    def numbers(self) -> dict[str, Any]:
+        """The numbers, in the order of the JSON."""
+        past, jobs = self._past, self._jobs
+        counts = Counter(record.outcome for record in past.jobs)
+        last = max((job.end for job in jobs if job.end is not None), default=None)
+        return {
+            "jobs": {outcome.lower(): counts[outcome] for outcome in get_args(Outcome)},
+            "is_whole": past.is_whole,
+            "makespan": None if last is None else last - self._begin,
+            "utilization": self._of_capacity(past.samples.used),
+            "fragmentation": self._of_capacity(past.samples.unusable),
+            "goodput": self._goodput(),
+            "wait": distribution(job.wait for job in jobs),
+            "turnaround": distribution(job.turnaround for job in jobs),
+            "slowdown": distribution(job.slowdown for job in jobs),
+            "bounded_slowdown": distribution(job.bounded_slowdown for job in jobs),
+            "wait_by": {
+                "queue": self._wait_by(lambda record: record.job.queue),
+                "size": self._wait_by(lambda record: str(size_class(record.job.replicas))),
+                "priority": self._wait_by(lambda record: str(record.job.priority)),
+            },
+            "jain": self._jain(),
+            "below_deserved": {
+                queue: self._ticks.seconds(self._ticks_below(samples))
+                for queue, samples in sorted(past.samples.queues.items())
+                if samples.deserved
+            },
+            "evictions": sum(record.evictions for record in past.jobs),
+            "broken_gangs": sum(record.broken for record in past.jobs),
+            "lost_hours": self._lost_hours(),
+            "skipped": past.skipped,
+            "cost": {"cycles": past.cycles, "decision_seconds": past.decision_seconds},
+        }
+
+    def _of_capacity(self, columns: dict[str, Any]) -> dict[str, float | None]:
+        return {
+            resource: _ratio(self._period.integral(columns.get(resource, ())), capacity)
+            for resource, capacity in self._capacity.items()
+        }
+
+    def _ticks_of_pods(self, record: JobRecord) -> int:
+        """Ticks that pods of a job ran within the period, without what was lost."""
+        ticks = self._ticks
+        last = ticks.of(self._end)
+        ran = sum(
+            runs.pods
+            * max(
+                (last if runs.end is None else min(ticks.of(runs.end), last))
+                - ticks.of(runs.start),
+                0,
+            )
+            for runs in record.runs
+        )
+        return ran - ticks.of(record.lost)
+
+    def _goodput(self) -> dict[str, float | None]:
+        useful = dict.fromkeys(self._capacity, 0)
+        for record, work in zip(self._past.jobs, self._work, strict=True):
+            if record.outcome != "Failed":
+                for resource, amount in record.requests.items():
+                    if resource in useful:
+                        useful[resource] += amount * work
+        return {
+            resource: _ratio(useful[resource], capacity)
+            for resource, capacity in self._capacity.items()
+        }
+
+    def _lost_hours(self) -> dict[str, float]:
+        lost = dict.fromkeys(self._capacity, 0)
+        for record in self._past.jobs:
+            if record.lost:
+                ticks = self._ticks.of(record.lost)
+                for resource, amount in record.requests.items():
+                    if resource in lost:
+                        lost[resource] += amount * ticks
+        whole = self._ticks.second * _MILLI_HOUR
+        return {resource: amount / whole for resource, amount in lost.items()}
+
+    def _wait_by(self, key: Callable[[JobRecord], str]) -> dict[str, Distribution]:
+        groups: defaultdict[str, list[float | None]] = defaultdict(list)
+        for record, job in zip(self._past.jobs, self._jobs, strict=True):
+            groups[key(record)].append(job.wait)
+        return {each: distribution(groups[each]) for each in sorted(groups, key=_numbers_first)}
+
+    def _jain(self) -> float | None:
+        """Jain's index of the tenants' normalised service.
+
+        Source: Jain, Chiu, Hawe: A Quantitative Measure of Fairness and Discrimination for Resource Allocation in Shared
+        Computer Systems, DEC-TR-301, 1984.
+        """
+        served: Counter[str] = Counter()
+        present: Counter[str] = Counter()
+        for record, work in zip(self._past.jobs, self._work, strict=True):
+            if record.outcome in _NOT_TAKEN:
+                continue
+            job = record.job
+            end = self._end if record.end is None else record.end
+            tenant = job.user or job.queue
+            present[tenant] += job.replicas * (self._ticks.of(end) - self._ticks.of(job.submit))
+            served[tenant] += work
+        shares = [
+            Fraction(served[tenant] / ticks) for tenant, ticks in present.items() if ticks > 0
+        ]
+        squares = sum(share * share for share in shares)
+        return float(sum(shares) ** 2 / (len(shares) * squares)) if squares else None
+
+    def _ticks_below(self, samples: QueueSamples) -> int:
+        """Ticks in which a queue with a waiting gang had less than it deserves of every resource."""
+        columns = [
+            (samples.used.get(resource, [0] * len(deserved)), deserved)
+            for resource, deserved in samples.deserved.items()
+        ]
+        below = 0
+        for moment, (waiting, length) in enumerate(
+            zip(samples.waiting, self._period.lengths, strict=True)
+        ):
+            if waiting and length:
+                shares = [(used[moment], most[moment]) for used, most in columns if most[moment]]
+                if shares and all(used < most for used, most in shares):
+                    below += length
+        return below
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _numbers_first(name: str) -> tuple[float, str]:
+    try:
+        return int(name), name
+    except ValueError:
+        return inf, name
