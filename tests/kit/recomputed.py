@@ -106,8 +106,8 @@ def recomputed(past: Any) -> tuple[list[Data], Data]:
 def _job(record: Data, nodes: list[str]) -> Data:
     job, start, end = record["job"], record["start"], record["end"]
     over = start is not None and end is not None
-    turnaround = end - job["submit"] if over else None
-    length = None
+    turnaround: Any = end - job["submit"] if over else None
+    length: Any = None
     if over:
         length = job["duration"] if job["duration"] is not None else end - start
     return {
