@@ -1,0 +1,88 @@
+"""The page: charts and tables of one run, or of two beside each other on the same axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from jinja2 import Environment, FileSystemLoader
+
+from pumice.traces.comparison import Differences
+from pumice.traces.measures import Measures, measured_period
+from pumice.traces.records import Past
+from pumice.traces.report.charts import LEFT, RIGHT, WIDTH, Chart
+from pumice.traces.report.curves import queue_ranks, shares, utilization, waiting, waits
+from pumice.traces.report.figures import groups, never_started, rows_of_summary, shown
+from pumice.traces.report.gantt import by_node, by_queue
+
+__all__ = ["World", "report"]
+
+
+@dataclass
+class World:
+    """A run with its numbers.
+
+    Attributes:
+        name: What distinguishes it, such as the file of its configuration.
+        past: The run.
+        measures: Its numbers.
+    """
+
+    name: str
+    past: Past
+    measures: Measures
+
+
+def report(title: str, worlds: Sequence[World], differences: Differences | None = None) -> str:
+    """The page as HTML.
+
+    Args:
+        title: Its heading, such as the file of the trace.
+        worlds: One run, or the base and the other.
+        differences: What differs between them.
+    """
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["seconds"] = shown
+    summaries = [msgspec.to_builtins(world.measures.summary) for world in worlds]
+    return templates.get_template("page.html").render(
+        title=title,
+        worlds=worlds,
+        charts=_charts(worlds),
+        rows=rows_of_summary(summaries, None if differences is None else differences.summary),
+        groups=[*groups(summaries)],
+        never_started=[never_started(world.measures.jobs) for world in worlds],
+        differences=differences,
+        frame={"left": LEFT, "right": WIDTH - RIGHT, "width": WIDTH},
+    )
+
+
+def _charts(worlds: Sequence[World]) -> list[list[Chart]]:
+    """Charts of each world, one kind after the other; all of a kind have the same axes."""
+    pasts = [world.past for world in worlds]
+    periods = [measured_period(past) for past in pasts]
+    span = (min(begin for begin, _ in periods), max(end for _, end in periods))
+    ranks = queue_ranks(pasts)
+    most = max(
+        (
+            max(map(sum, zip(*past.samples.waiting.values(), strict=True)), default=0)
+            for past in pasts
+        ),
+        default=0,
+    )
+    longest = max(
+        (job.wait for world in worlds for job in world.measures.jobs if job.wait is not None),
+        default=0.0,
+    )
+    return [
+        [utilization(past, span) for past in pasts],
+        [waiting(past, span, float(most)) for past in pasts],
+        [waits(world.measures, longest) for world in worlds],
+        [shares(past, span, ranks) for past in pasts],
+        [by_queue(past, span, ranks) for past in pasts],
+        [by_node(past, span, ranks) for past in pasts],
+    ]
