@@ -1,7 +1,7 @@
 """A trace: jobs with the moments of their submission and the time that their pods run.
 
 Readers make a trace from a file, the generator draws one, and the run submits it in virtual time. Times are seconds since the
-first submission; `Trace.zero` is that moment of the calendar.
+trace's zero; `Trace.zero` is that moment of the calendar.
 """
 
 from typing import Any
@@ -12,7 +12,6 @@ from pumice.api.nodes import Node
 from pumice.scheduler.simulate import ClusterObjects
 
 __all__ = [
-    "JOBS_LIMIT",
     "LINES_LIMIT",
     "REPLICAS_LIMIT",
     "YEAR_2000",
@@ -24,9 +23,6 @@ __all__ = [
 
 LINES_LIMIT = 1_000_000
 """Lines that are read of a trace."""
-
-JOBS_LIMIT = LINES_LIMIT
-"""Jobs of a trace."""
 
 REPLICAS_LIMIT = 10_000
 """Pods of one job."""
@@ -81,10 +77,12 @@ class SkippedLine(msgspec.Struct, frozen=True):
     Attributes:
         line: Its number in the file, from 1.
         why: What is wrong with it, in one sentence.
+        is_bad: True if it breaks the format; False for a valid line that describes no run, such as a job that was cancelled.
     """
 
     line: int
     why: str
+    is_bad: bool = True
 
 
 class Trace(msgspec.Struct, kw_only=True):
@@ -93,9 +91,11 @@ class Trace(msgspec.Struct, kw_only=True):
     Attributes:
         jobs: Sorted by submission; for equal times the order of the list decides.
         objects: Queues, PriorityClasses and other objects of the cluster that the trace is from, its nodes among them.
-        zero: UNIX seconds of the first submission.
+        zero: UNIX seconds of the moment from which `submit` counts.
         skipped: Lines that were left out.
-        lines: How many lines the file has.
+        lines: How many lines the file has, without comments and empty ones.
+        remarks: What a user should know of how the file was read, a sentence each.
+        nodes_hint: A `--nodes` that the header of the file suggests; empty if it suggests none.
     """
 
     jobs: list[TraceJob]
@@ -103,6 +103,8 @@ class Trace(msgspec.Struct, kw_only=True):
     zero: float = YEAR_2000
     skipped: list[SkippedLine] = msgspec.field(default_factory=list)
     lines: int = 0
+    remarks: list[str] = msgspec.field(default_factory=list)
+    nodes_hint: str = ""
 
     @property
     def nodes(self) -> list[Node]:

@@ -1,0 +1,160 @@
+"""A cluster's past as a trace: `kubectl get jobs.batch.volcano.sh,podgroups,pods,nodes,queues -A -o json`.
+
+Jobs, and gangs without a Job, are submitted at their creation. What still ran at the time of the dump runs for the duration that an
+annotation names, and else never ends. What never started and names no duration is left out. Pods of no gang that run are there from
+the beginning. PriorityClasses that the dump lacks follow from its pods.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from pumice.api import kinds
+from pumice.api.kinds import Kind
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import Node, PriorityClass, values_of
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.scheduler.simulate import ClusterObjects
+from pumice.traces.job_list import BadLineError, JobList, by_name
+from pumice.traces.past_jobs import (
+    gang_of,
+    group_of_job,
+    is_of_job,
+    key,
+    trace_job_of_gang,
+    trace_job_of_job,
+)
+from pumice.traces.past_times import Raw, part, text
+from pumice.traces.trace import LINES_LIMIT, Trace, TraceError, TraceJob
+
+__all__ = ["read_cluster_past"]
+
+_OVER = {"Succeeded", "Failed"}
+
+
+def read_cluster_past(data: bytes) -> Trace:
+    """Read a dump.
+
+    Raises:
+        TraceError: It is not a List of objects, or too many of them cannot be read.
+    """
+    try:
+        dump = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise TraceError(f"not JSON: {error}") from None
+    items = dump.get("items") if isinstance(dump, dict) else None
+    if not isinstance(items, list):
+        raise TraceError("expected a List with items, as `kubectl get -o json` writes it")
+    if len(items) > LINES_LIMIT:
+        raise TraceError(f"more than {LINES_LIMIT:,} objects")
+    return _Dump(items).trace()
+
+
+class _Dump:
+    """The objects of a dump, by what they are for a trace."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self._found = JobList()
+        self._others: list[tuple[int, Kind, Raw]] = []
+        self._jobs: dict[str, tuple[int, Raw]] = {}
+        self._groups: dict[str, tuple[int, Raw]] = {}
+        self._pods: dict[str, list[tuple[int, Raw]]] = {}
+        for place, each in enumerate(items, 1):
+            kind = kinds.of_object(each) if isinstance(each, dict) else None
+            if kind == kinds.JOB:
+                self._jobs[group_of_job(each)] = place, each
+            elif kind == kinds.POD_GROUP:
+                self._groups[key(each)] = place, each
+            elif kind == kinds.POD:
+                self._pods.setdefault(gang_of(each), []).append((place, each))
+            elif kind is not None:
+                self._others.append((place, kind, each))
+
+    def trace(self) -> Trace:
+        """Jobs and objects."""
+        for group, (place, each) in self._jobs.items():
+            self._read(group, place, each, trace_job_of_job)
+        for group, (place, each) in self._groups.items():
+            if group not in self._jobs and not is_of_job(each):
+                self._read(group, place, each, trace_job_of_gang)
+        objects = self._objects()
+        trace = self._found.trace()
+        objects.priority_classes += self._lacking_classes(trace.jobs, objects)
+        zero = trace.jobs[0].submit if trace.jobs else trace.zero
+        trace.objects, trace.zero = objects, zero
+        trace.jobs = [
+            replace(
+                job,
+                submit=job.submit - zero,
+                scheduled=None if job.scheduled is None else job.scheduled - zero,
+            )
+            for job in trace.jobs
+        ]
+        return trace
+
+    def _read(
+        self,
+        group: str,
+        place: int,
+        each: Raw,
+        job_of: Callable[[Raw, list[Raw]], TraceJob | None],
+    ) -> None:
+        self._found.lines += 1
+        try:
+            job = job_of(each, [pod for _, pod in self._pods.get(group, ())])
+            if job is None:
+                why = f"{key(each)} never started, and no annotation says how long it runs"
+                self._found.skip(place, why, is_bad=False)
+            else:
+                self._found.add(job, (by_name(job.name), job.namespace))
+        except BadLineError as error:
+            self._found.skip(place, f"{key(each)}: {error}")
+
+    def _objects(self) -> ClusterObjects:
+        """Nodes, queues and PriorityClasses, and the pods of no gang that run."""
+        objects = ClusterObjects()
+        kept: dict[Kind, tuple[type, list[Any]]] = {
+            kinds.NODE: (Node, objects.nodes),
+            kinds.QUEUE: (Queue, objects.queues),
+            kinds.PRIORITY_CLASS: (PriorityClass, objects.priority_classes),
+            kinds.POD: (Pod, objects.pods),
+        }
+        for place, kind, each in (*self._others, *self._loose_pods()):
+            if kind in kept:
+                struct, known = kept[kind]
+                self._found.lines += 1
+                try:
+                    known.append(msgspec.convert(each, struct))
+                except msgspec.ValidationError as error:
+                    self._found.skip(place, f"{kind.kind} {key(each)}: {error}")
+        return objects
+
+    def _loose_pods(self) -> Iterator[tuple[int, Kind, Raw]]:
+        """Pods of no gang that are on a node and not over."""
+        for group, pods in self._pods.items():
+            if group not in self._jobs and group not in self._groups:
+                for place, each in pods:
+                    is_over = text(part(each, "status"), "phase") in _OVER
+                    if text(part(each, "spec"), "nodeName") and not is_over:
+                        yield place, kinds.POD, each
+
+    def _lacking_classes(
+        self, jobs: Iterable[TraceJob], objects: ClusterObjects
+    ) -> list[PriorityClass]:
+        """PriorityClasses that jobs name and the dump lacks, with the values that pods have; 0 where no pod says."""
+        known = values_of(objects.priority_classes)
+        values = {job.priority: 0 for job in jobs if isinstance(job.priority, str)}
+        for pods in self._pods.values():
+            for _, pod in pods:
+                spec = part(pod, "spec")
+                value, name = spec.get("priority"), text(spec, "priorityClassName")
+                if name in values and isinstance(value, int):
+                    values[name] = value
+        return [
+            PriorityClass(metadata=ObjectMeta(name=name), value=value)
+            for name, value in sorted(values.items())
+            if name not in known
+        ]

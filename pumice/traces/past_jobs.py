@@ -1,0 +1,152 @@
+"""A Job or a gang of a dump as a job of a trace: what is submitted again, without what the cluster has added to it."""
+
+import msgspec
+
+from pumice.api import keys, kinds
+from pumice.api.kinds import JOB
+from pumice.api.names import pod_group_name
+from pumice.api.pods import PodSpec
+from pumice.api.quantities import QuantityError, format_milli
+from pumice.api.requests import pod_requests
+from pumice.traces.job_list import BadLineError, label
+from pumice.traces.own_format import gang_size
+from pumice.traces.past_times import Raw, Times, listed, part, text, times_of_gang, times_of_job
+from pumice.traces.trace import TraceJob
+
+__all__ = ["gang_of", "group_of_job", "is_of_job", "key", "trace_job_of_gang", "trace_job_of_job"]
+
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_PLACING = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")
+"""Fields of a pod that say where it may run."""
+
+
+def key(value: Raw) -> str:
+    """`namespace/name` of an object."""
+    metadata = part(value, "metadata")
+    return f"{text(metadata, 'namespace') or 'default'}/{text(metadata, 'name')}"
+
+
+def group_of_job(job: Raw) -> str:
+    """The PodGroup of a Job, `namespace/name`."""
+    return pod_group_name(key(job), text(part(job, "metadata"), "uid"))
+
+
+def gang_of(pod: Raw) -> str:
+    """The PodGroup of a pod, `namespace/name`; empty if it has none."""
+    metadata = part(pod, "metadata")
+    annotations = part(metadata, "annotations")
+    name = text(annotations, keys.GROUP_NAME) or text(annotations, keys.GROUP_NAME_VOLCANO)
+    return f"{text(metadata, 'namespace') or 'default'}/{name}" if name else ""
+
+
+def is_of_job(group: Raw) -> bool:
+    """Whether a Job owns a PodGroup: one that is not in the dump, if its PodGroup is not that of a Job there."""
+    owners = listed(part(group, "metadata"), "ownerReferences")
+    return any(kinds.of_object(owner) == JOB for owner in owners)
+
+
+def trace_job_of_job(job: Raw, pods: list[Raw]) -> TraceJob | None:
+    """A Job as it was submitted; None if it never started and names no duration.
+
+    Raises:
+        BadLineError: It cannot be read.
+    """
+    spec, metadata = part(job, "spec"), part(job, "metadata")
+    replicas, gang = gang_size(spec)
+    least = gang or replicas
+    annotations = part(metadata, "annotations")
+    described = {
+        "labels": part(metadata, "labels"),
+        "annotations": {name: each for name, each in annotations.items() if name != _APPLIED},
+    }
+    templates = [part(part(each, "template"), "spec") for each in listed(spec, "tasks")]
+    return _trace_job(
+        job,
+        times_of_job(job, pods, least),
+        manifest={**JOB.type_meta, "metadata": described, "spec": spec},
+        replicas=replicas,
+        least=least,
+        requests=_requests(templates[0]) if templates else {},
+    )
+
+
+def trace_job_of_gang(group: Raw, pods: list[Raw]) -> TraceJob | None:
+    """A gang without a Job, as a Job with a task for each shape of its pods; None as for a Job.
+
+    Raises:
+        BadLineError: It cannot be read.
+    """
+    spec = part(group, "spec")
+    least = spec.get("minMember")
+    least = min(max(least if isinstance(least, int) else 1, 1), max(len(pods), 1))
+    times = times_of_gang(group, pods, least)
+    shapes: dict[bytes, tuple[Raw, int]] = {}
+    for pod in pods:
+        template = _template(part(pod, "spec"))
+        encoded = msgspec.json.encode(template, order="sorted")
+        shapes[encoded] = template, shapes.get(encoded, (template, 0))[1] + 1
+    tasks = [
+        {"name": f"shape-{place}", "replicas": count, "template": {"spec": template}}
+        for place, (_, (template, count)) in enumerate(sorted(shapes.items()), 1)
+    ]
+    wanted: Raw = {"minAvailable": least, "tasks": tasks, "queue": text(spec, "queue") or "default"}
+    if name := text(spec, "priorityClassName"):
+        wanted["priorityClassName"] = name
+    if topology := part(spec, "networkTopology"):
+        wanted["networkTopology"] = topology
+    return _trace_job(
+        group,
+        times,
+        manifest={**JOB.type_meta, "metadata": {}, "spec": wanted},
+        replicas=max(len(pods), 1),
+        least=least,
+        requests=_requests(part(pods[0], "spec")) if pods else {},
+    )
+
+
+def _trace_job(
+    found: Raw, times: Times, *, manifest: Raw, replicas: int, least: int, requests: dict[str, str]
+) -> TraceJob | None:
+    if times.start is None and times.duration is None:
+        return None
+    metadata, spec = part(found, "metadata"), manifest["spec"]
+    return TraceJob(
+        name=text(metadata, "name"),
+        submit=times.submit,
+        duration=times.duration,
+        queue=text(spec, "queue") or "default",
+        namespace=label(text(metadata, "namespace")) or "default",
+        priority=text(spec, "priorityClassName") or 0,
+        replicas=replicas,
+        min=least,
+        requests=requests,
+        manifest=manifest,
+        fails=times.fails,
+        scheduled=times.start,
+    )
+
+
+def _template(spec: Raw) -> Raw:
+    """What a pod requests and where it may run, as a pod of one container."""
+    container: Raw = {"name": "main", "image": "busybox"}
+    if requests := _requests(spec):
+        container["resources"] = {"requests": requests, "limits": _devices(requests)}
+    return {name: spec[name] for name in _PLACING if spec.get(name)} | {"containers": [container]}
+
+
+def _devices(requests: dict[str, str]) -> dict[str, str]:
+    """Requests of which Kubernetes wants the same limit."""
+    return {name: each for name, each in requests.items() if "/" in name}
+
+
+def _requests(spec: Raw) -> dict[str, str]:
+    """What a pod requests, as quantities.
+
+    Raises:
+        BadLineError: It cannot be read.
+    """
+    try:
+        amounts = pod_requests(msgspec.convert(spec, PodSpec))
+    except (msgspec.ValidationError, QuantityError) as error:
+        raise BadLineError(f"the requests of its pods: {error}") from None
+    return {name: format_milli(each) for name, each in amounts.items() if name != "pods"}
