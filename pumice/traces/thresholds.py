@@ -7,7 +7,7 @@ describes is the failure.
 import difflib
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -59,17 +59,22 @@ class Threshold:
         self.is_relative = found["percent"] is not None
         self._value = Fraction(found["percent"] or found["number"])
 
-    def check(self, names: Collection[str]) -> None:
-        """Check the begin of the path, before a run.
+    def check(self, summary: Mapping[str, Any], *, is_compared: bool) -> None:
+        """Check what can be checked before a run.
 
         Args:
-            names: The keys of a summary.
+            summary: That of a run without a job, as plain data.
+            is_compared: True if there is a base.
 
         Raises:
-            ThresholdError: The path begins with none of them.
+            ThresholdError: The path begins with no name of the summary, or the threshold is a percentage and there is no base.
         """
-        if self._path.partition(".")[0] not in names:
-            raise ThresholdError(f"threshold {self.text!r}: {self._expected(dict.fromkeys(names))}")
+        if self.is_relative and not is_compared:
+            raise ThresholdError(
+                f"threshold {self.text!r} is a percentage, which needs --compare or --compare-nodes: give a number instead, or compare"
+            )
+        if self._path.partition(".")[0] not in summary:
+            raise ThresholdError(f"threshold {self.text!r}: {self._expected(summary)}")
 
     def failure(self, summary: Mapping[str, Any], base: Mapping[str, Any] | None) -> str:
         """Why a run fails, in one sentence; empty if it does not.
@@ -79,12 +84,8 @@ class Threshold:
             base: That of the base; None without one.
 
         Raises:
-            ThresholdError: The summary has no such number, or the threshold is a percentage and there is no base.
+            ThresholdError: The summary has no such number.
         """
-        if self.is_relative and base is None:
-            raise ThresholdError(
-                f"threshold {self.text!r} is a percentage, which needs --compare or --compare-nodes: give a number instead, or compare"
-            )
         value = self._number(summary)
         before = None if base is None else self._number(base)
         if value is None:

@@ -7,7 +7,16 @@ from typing import Any
 from pumice.api.durations import human_duration
 from pumice.traces.job_measures import JobMeasures
 
-__all__ = ["Cell", "Row", "groups", "never_started", "paths_of", "rows_of_summary", "shown"]
+__all__ = [
+    "Cell",
+    "Row",
+    "cell_of",
+    "groups",
+    "never_started",
+    "paths_of",
+    "rows_of_summary",
+    "shown",
+]
 
 _RATIOS = ("utilization", "fragmentation", "goodput")
 _TIMES = ("makespan", "wait", "turnaround", "below_deserved", "wait_by")
@@ -68,9 +77,9 @@ def rows_of_summary(
     )
     rows = []
     for path in paths:
-        cells = [_cell(path, _at(each, path)) for each in summaries]
+        cells = [cell_of(path, _at(each, path)) for each in summaries]
         if differences is not None:
-            cells.append(_cell(path, _at(differences, path), sign=True))
+            cells.append(cell_of(path, _at(differences, path), sign=True))
         rows.append(Row(".".join(path), " ".join(path), cells))
     return rows
 
@@ -84,7 +93,7 @@ def groups(summaries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[R
         for group in names[:_ROWS]:
             path = ("wait_by", name, group)
             cells = [
-                _cell((*path, number), each.get(group, {}).get(number))
+                cell_of((*path, number), each.get(group, {}).get(number))
                 for each in tables
                 for number in ("count", "mean", "p50", "p95", "max")
             ]
@@ -113,7 +122,14 @@ def _at(summary: Any, path: tuple[str, ...]) -> Any:
     return summary
 
 
-def _cell(path: tuple[str, ...], value: float | None, *, sign: bool = False) -> Cell:
+def cell_of(path: tuple[str, ...], value: float | None, *, sign: bool = False) -> Cell:
+    """A number of the summary.
+
+    Args:
+        path: Its path, which says what it counts.
+        value: The number; None if there is none.
+        sign: Write the sign of a positive number, too.
+    """
     if value is None:
         return Cell("", "–")
     if path[-1] == "count":

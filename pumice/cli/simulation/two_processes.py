@@ -1,0 +1,69 @@
+"""Two long calculations at the same time, one in this process and one in a child."""
+
+import os
+import signal
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from pumice.cli.exits import UserError
+
+__all__ = ["in_two_processes"]
+
+_T = TypeVar("_T")
+
+
+def in_two_processes(here: Callable[[], _T], there: Callable[[], _T]) -> tuple[_T, _T]:
+    """The results of two functions; the second one runs in a child process.
+
+    Both must end soon after SIGINT, and return what they have. A SIGINT of this process alone is passed on to the child.
+
+    Args:
+        here: Runs in this process.
+        there: Runs in the child. Its result and its exceptions are pickled.
+
+    Raises:
+        UserError: The child ended without a result.
+        Exception: What one of the functions raises.
+    """
+    context = get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+    child = context.Process(target=_answer, args=(there, sending))
+    child.start()
+    sending.close()
+    interrupted = False
+
+    def interrupt(*_: object) -> None:
+        nonlocal interrupted
+        if not interrupted and child.pid is not None:
+            interrupted = True
+            os.kill(child.pid, signal.SIGINT)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        first = here()
+        result, error = receiving.recv()
+    except EOFError:
+        child.join()
+        raise UserError(
+            f"the process of the second configuration ended without a result (exit code {child.exitcode}): there may be too little "
+            "memory for two runs at the same time"
+        ) from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+        child.terminate()
+        child.join()
+    if error is not None:
+        raise error
+    return first, result
+
+
+def _answer(function: Callable[[], Any], sending: Connection) -> None:
+    os.setpgid(0, 0)  # so that Ctrl-C reaches the child once: through its parent
+    try:
+        answer: tuple[Any, BaseException | None] = function(), None
+    except BaseException as error:
+        answer = None, error
+    sending.send(answer)

@@ -1,0 +1,149 @@
+"""What runs of traces are answered with: JSON, tables, files, and thresholds that fail them."""
+
+import csv
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pumice.cli.exits import UserError
+from pumice.cli.output import Format
+from pumice.cli.simulation.answers import Answers
+from pumice.cli.simulation.two_processes import in_two_processes
+from pumice.traces.records import Past
+from tests.kit.pasts import nothing, small
+
+
+def answers(
+    names: tuple[str, ...] = ("base",), output: Format = Format.JSON, **files: Any
+) -> Answers:
+    fields = {"jobs": None, "report": None, "fail_if": ()} | files
+    return Answers.of("trace", names, output, **fields)
+
+
+def slower() -> Past:
+    past = small()
+    past.jobs[2].end = 80.0
+    return past
+
+
+def test_json_has_the_keys_that_are_documented(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answers().give([small()]) is False
+    found = json.loads(capsys.readouterr().out)
+    assert [*found] == ["jobs", "summary"]
+    job = {"name", "queue", "submit", "start", "end", "wait", "run", "turnaround", "slowdown"}
+    assert {*job, "bounded_slowdown", "evictions", "nodes"} <= {*found["jobs"][0]}
+    summary = {"makespan", "utilization", "wait", "turnaround", "bounded_slowdown", "jain"}
+    assert {*summary, "evictions", "skipped", "cost"} <= {*found["summary"]}
+    assert found["summary"]["wait"]["p95"] == 27
+
+
+def test_two_worlds_have_a_document_each_and_their_differences(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files: dict[str, Any] = {"jobs": tmp_path / "jobs.csv", "report": tmp_path / "report.html"}
+    fail_if = ("makespan > +10%", "wait.p95 > +10%", "makespan > 100")
+    given = answers(("a.conf", "b.conf"), **files, fail_if=fail_if)
+    assert given.give([small(), slower()])
+    printed = capsys.readouterr()
+    assert printed.err == ("--fail-if makespan > +10%: makespan is 80.0, and 40.0 in the base\n")
+    found = json.loads(printed.out)
+    assert [*found] == ["base", "other", "differences"]
+    assert found["differences"]["summary"]["makespan"] == 40
+    assert [job["name"] for job in found["differences"]["lost"]] == ["c"]
+    ends = [
+        [row["finish_time"] for row in csv.DictReader((tmp_path / name).read_text().splitlines())]
+        for name in ("jobs.csv", "jobs.other.csv")
+    ]
+    assert ends == [["10.0", "30.0", "40.0", ""], ["10.0", "30.0", "80.0", ""]]
+    assert "b.conf on the right" in (tmp_path / "report.html").read_text()
+
+
+def test_tables_show_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    answers(("a", "b"), Format.TEXT).give([small(), slower()])
+    printed = capsys.readouterr().out
+    assert "makespan               40s     80s     +40s" in printed
+    assert "default/c  red    37s   77s    +40s" in printed
+    answers(("a", "b"), Format.TEXT).give([small(), small()])
+    assert "all numbers are equal" in capsys.readouterr().out
+    answers(output=Format.TEXT).give([small()])
+    assert "wait              3     9s     0s     27s  27s  27s" in capsys.readouterr().out
+    answers(output=Format.TEXT).give([nothing()])
+    assert capsys.readouterr().out.startswith("0 jobs\n")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"fail_if": ("wait.p95",)}, "--fail-if: invalid threshold 'wait.p95'"),
+        ({"fail_if": ("mkespan > 1",)}, "--fail-if: threshold 'mkespan > 1': the summary has no"),
+        ({"fail_if": ("jain > +1%",)}, "--fail-if: threshold 'jain > +1%' is a percentage"),
+        ({"jobs": Path("/nowhere/jobs.csv")}, "/nowhere/jobs.csv: cannot be written: No such file"),
+        ({"report": Path("/")}, "/: cannot be written: Is a directory"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_a_run(files: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as raised:
+        answers(**files)
+    assert str(raised.value).startswith(message)
+
+
+def test_a_number_that_a_run_has_not_is_said_after_it() -> None:
+    with pytest.raises(UserError, match=r"no number 'utilization.gpu'; it has, for example"):
+        answers(fail_if=("utilization.gpu < 1",)).give([small()])
+
+
+def test_two_functions_run_in_two_processes() -> None:
+    def found() -> tuple[int, bytes]:
+        return os.getpid(), bytes(1_000_000)  # more than a pipe holds
+
+    here, there = in_two_processes(found, found)
+    assert here[0] == os.getpid() != there[0]
+    assert here[1] == there[1]
+
+
+def test_what_the_other_process_raises_is_raised_and_its_death_reported() -> None:
+    def refused() -> int:
+        raise UserError("b.conf: is bad")
+
+    with pytest.raises(UserError, match=r"b\.conf: is bad"):
+        in_two_processes(os.getpid, refused)
+
+    def killed() -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return 0
+
+    with pytest.raises(UserError, match=r"ended without a result \(exit code -9\)"):
+        in_two_processes(os.getpid, killed)
+
+
+def test_ctrl_c_ends_both_once_and_what_they_have_is_kept() -> None:
+    reading, writing = os.pipe()
+
+    def until_interrupted() -> str:
+        try:
+            os.write(writing, b"!")
+            signal.pause()
+        except KeyboardInterrupt:
+            return "what is known"
+        return ""
+
+    def interrupted() -> str:
+        try:
+            os.read(reading, 1)
+            os.kill(os.getpid(), signal.SIGINT)
+            signal.pause()
+        except KeyboardInterrupt:
+            return "what is known here"
+        return ""
+
+    assert in_two_processes(interrupted, until_interrupted) == (
+        "what is known here",
+        "what is known",
+    )
+    os.close(reading)
+    os.close(writing)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
