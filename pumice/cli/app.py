@@ -35,6 +35,7 @@ _NAMES = (
     "review",
     "render",
     "simulate",
+    "trace",
     "run",
     "dev",
     "explain",

@@ -130,7 +130,6 @@ _INSTEAD = {
     ("simulate", "--filename"): _STATE_FILE,
     ("migrate check", "-f"): _STATE_FILE,
     ("migrate check", ""): _STATE_FILE,
-    ("simulate", "--nodes"): "Node objects in a file of --state",
     ("lint", "-f"): _FILES,
     ("lint", "--filename"): _FILES,
     ("render", "-f"): _FILES.replace("lint", "render"),

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -22,6 +22,7 @@ from pumice.cli.options import (
     whole_number,
 )
 from pumice.cli.output import Format, json_line, note, paint, table, write, write_json
+from pumice.cli.simulation.trace_options import TraceOptions
 
 if TYPE_CHECKING:
     from pumice.api.podgroups import PodGroup
@@ -42,11 +43,12 @@ EXAMPLES = (
     "pumice simulate --state nodes.yaml --state job.yaml",
     "kubectl get nodes,queues,podgroups,pods -A -o json | pumice simulate --state -",
     "pumice simulate --state cluster.json --config volcano-scheduler.conf --cycles 3 --explain",
+    "pumice simulate --trace jobs.swf --nodes 64x8cpu",
 )
 
 
 _StateOption = Annotated[
-    list[str],
+    list[str] | None,
     state_option(
         "Nodes, HyperNodes, Namespaces, Queues, PriorityClasses, RuntimeClasses, PodGroups, Pods, Jobs, ResourceQuotas, and claims with their volumes, "
         "StorageClasses and CSINodes; - "
@@ -84,7 +86,7 @@ _SchedulerNameOption = Annotated[
 
 
 def simulate(
-    state: _StateOption,
+    state: _StateOption = None,
     config: _ConfigOption = None,
     cycles: _CyclesOption = 1,
     explain: _ExplainOption = False,
@@ -92,27 +94,60 @@ def simulate(
     at: _AtOption = None,
     scheduler_name: _SchedulerNameOption = None,
     output: Output = Format.TEXT,
+    *,
+    traces: TraceOptions,
 ) -> None:
-    """Run scheduling cycles over manifests.
+    """Run scheduling cycles over manifests, or days of a trace in virtual time.
 
     Shows the node of each placed pod, and why other gangs wait. Nodes and phases of given pods and phases of given
     PodGroups are kept. Jobs are admitted first and become PodGroups, and pods once they are in their queue. Between
     two cycles bound pods start to run, and evicted or terminating pods are gone. Queue `default` always exists, and a claim that is not given counts
-    as bound.
+    as bound. Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
 
-    Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
+    With --trace the jobs of a file are submitted and run in virtual time, and what they got is measured. Exit code 130: Ctrl-C has stopped the
+    run, and what is known until then was printed.
     """
+    for_cycles = {
+        "--cycles": cycles > 1,
+        "--explain": explain,
+        "--timings": timings,
+        "--at": at is not None,
+        "--scheduler-name": bool(scheduler_name),
+    }
+    traces.check([name for name, is_given in for_cycles.items() if is_given])
+    if traces.trace:
+        from pumice.cli.simulation.trace_run import simulate_trace
+
+        simulate_trace(traces, state or [], config, output)
+    if state is None:
+        raise exits.UserError(
+            "nothing to simulate: name files with `--state FILE…`, or a trace with `--trace FILE`"
+        )
+    names = tuple(scheduler_name or ("volcano",))
+    moment = _read_moment(at) if at is not None else None
+    _simulate_cycles(state, read_config(config), names, moment, cycles, explain, timings, output)
+
+
+def _simulate_cycles(
+    state: list[str],
+    scheduling: "Config",
+    names: tuple[str, ...],
+    moment: float | None,
+    cycles: int,
+    explain: bool,
+    timings: bool,
+    output: Format,
+) -> NoReturn:
+    """Run cycles over manifests."""
     from pumice.cli.lean import settled
     from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler.simulate import UnreadableObjectError
 
-    moment = _read_moment(at) if at is not None else None
-    scheduling = read_config(config)
     given = SimulationInput.of(named(read(state)))
     if not given.objects.nodes:
         note(_NO_NODES)
     try:
-        run = _SimulateRun(given, scheduling, tuple(scheduler_name or ("volcano",)))
+        run = _SimulateRun(given, scheduling, names)
         start = given.objects.newest() if moment is None else moment
         with settled():  # as a scheduler runs its cycles
             results = [_cycle(run, number, start, timings) for number in range(cycles)]

@@ -1,0 +1,156 @@
+"""Runs of a trace: one world from its beginning to its end, with progress on stderr, until Ctrl-C stops it."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from pumice.api.nodes import Node
+from pumice.cli import exits
+from pumice.cli.files.checking import registry
+from pumice.cli.files.configuration import read_config
+from pumice.cli.lean import settled
+from pumice.cli.output import Format, json_line, note, table, write, write_json
+from pumice.cli.simulation.trace_input import TraceInput
+from pumice.cli.simulation.trace_options import TraceOptions
+from pumice.scheduler import Config
+from pumice.scheduler.simulate import UnreadableObjectError
+from pumice.traces.engine import TraceRun
+from pumice.traces.measures import Measures, measure
+from pumice.traces.records import Past, Progress
+
+__all__ = ["run_world", "simulate_trace"]
+
+_TERMINAL_SECONDS = 0.5
+_FILE_SECONDS = 10.0
+_DAY = 86_400.0
+
+
+def simulate_trace(
+    options: TraceOptions, state: Sequence[str], config: Path | None, output: Format
+) -> NoReturn:
+    """Run a trace, and print what was measured.
+
+    Raises:
+        UserError: Input cannot be read.
+    """
+    given = TraceInput(options, state)
+    past = run_world(given, read_config(config))
+    measures = measure(past)
+    if output is Format.JSON:
+        write_json({"jobs": measures.jobs, "summary": measures.summary})
+    else:
+        write(_text(measures))
+    if not past.is_whole:
+        note(f"stopped after {past.end:,.0f} s of the trace")
+    exits.finish(exits.FINE if past.is_whole else exits.INTERRUPTED)
+
+
+def _text(measures: Measures) -> str:
+    rows = [(name, json_line(value)) for name, value in measures.summary.items()]
+    return table(("measure", "value"), rows)
+
+
+def run_world(given: TraceInput, config: Config, nodes: list[Node] | None = None) -> Past:
+    """Run the trace in one world.
+
+    After SIGINT the run stops at the next moment, and the result is what is known until then. A second one ends the program.
+
+    Args:
+        given: The trace and the cluster.
+        config: Configuration of the scheduler.
+        nodes: Nodes in place of those of the cluster.
+
+    Raises:
+        UserError: An object of the cluster cannot be read.
+    """
+    objects = given.objects if nodes is None else given.objects_on(nodes)
+    try:
+        run = TraceRun(
+            given.trace,
+            objects,
+            config,
+            admit=given.admit,
+            registry=registry(),
+            measure_time=time.process_time,
+            admitted_pod=given.admitted_pod,
+        )
+    except UnreadableObjectError as error:
+        raise exits.UserError(f"--state: {error}") from None
+    progress = _ProgressLine(len(given.trace.jobs))
+    with settled(), _stoppable() as stopped:
+        for step in run.steps():
+            progress.show(step)
+            if stopped:
+                break
+    progress.clear()
+    return run.past()
+
+
+@contextmanager
+def _stoppable() -> Iterator[list[int]]:
+    """A list that is empty until SIGINT. A handler that was installed before is called, too."""
+    stopped: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if stopped:
+            raise KeyboardInterrupt
+        stopped.append(number)
+        if callable(before) and before is not signal.default_int_handler:
+            try:
+                before(number, frame)
+            except KeyboardInterrupt:
+                return
+
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _ProgressLine:
+    """One line on stderr: rewritten on a terminal, and elsewhere a new one each ten seconds."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._is_terminal = sys.stderr.isatty()
+        self._pause = _TERMINAL_SECONDS if self._is_terminal else _FILE_SECONDS
+        self._begin = time.monotonic()
+        self._next = self._begin + self._pause
+        self._width = 0
+
+    def show(self, step: Progress) -> None:
+        """Show where the run is, if it is time to."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + self._pause
+        text = progress_text(step, self._jobs, now - self._begin)
+        if self._is_terminal:
+            sys.stderr.write(f"\r{text.ljust(self._width)}")
+            self._width = len(text)
+        else:
+            sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line from a terminal."""
+        if self._width:
+            sys.stderr.write(f"\r{' ' * self._width}\r")
+            sys.stderr.flush()
+
+
+def progress_text(step: Progress, jobs: int, seconds: float) -> str:
+    """Where a run is, and about how long it still takes: as long for each further job as for those that are over."""
+    left = seconds * (jobs - step.ended) / step.ended if step.ended else 0.0
+    about = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} min"
+    return (
+        f"day {step.now / _DAY:.1f}: {step.ended:,} of {jobs:,} jobs are over, {step.running:,} run, {step.waiting:,} wait"
+        f"{f'; about {about} left' if step.ended else ''}"
+    )
