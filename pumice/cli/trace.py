@@ -92,10 +92,10 @@ class TraceFigures(msgspec.Struct, frozen=True):
             _numbers(1024),
             "N,N…",
         ),
-    ] = (1.0, 2.0, 4.0, 8.0)
+    ] = (1, 2, 4, 8)
     gpu_weights: Annotated[
         Any, _option("--gpu-weights", "How frequent each of --gpus is.", _numbers(_LARGEST), "N,N…")
-    ] = (70.0, 12.0, 8.0, 10.0)
+    ] = (70, 12, 8, 10)
     cpu: Annotated[
         float, _option("--cpu", "CPUs of a pod for each of its GPUs.", _number(0, 10_000))
     ] = 4.0

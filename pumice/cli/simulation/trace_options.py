@@ -1,6 +1,7 @@
 """The options of `pumice simulate --trace`."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -38,6 +39,48 @@ _Queue = Annotated[
     typer.Option("--queue", metavar="NAME", help="Put all jobs of the trace into one queue."),
 ]
 
+_Compare = Annotated[
+    Path | None,
+    typer.Option(
+        "--compare",
+        metavar="SCHED",
+        help="Run the trace with this configuration, too, and show what differs. At the same time, so two processors are used.",
+    ),
+]
+_CompareNodes = Annotated[
+    str | None,
+    typer.Option(
+        "--compare-nodes",
+        metavar="SPEC",
+        help="Run the trace on these nodes, too, and show what differs.",
+    ),
+]
+_FailIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-if",
+        metavar="EXPR",
+        help='End with exit code 1 if a number of the summary is like this, for example "wait.p95 > 600", or "wait.p95 > +10%" with --compare. '
+        "Repeat it for several.",
+    ),
+]
+_Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE.html",
+        help="Write a page with diagrams, which needs nothing from the network.",
+    ),
+]
+_Jobs = Annotated[
+    Path | None,
+    typer.Option(
+        "--jobs",
+        metavar="FILE.csv",
+        help="Write a line for each job, as evalys reads them; those of the second run to FILE.other.csv.",
+    ),
+]
+
 
 class TraceOptions(msgspec.Struct, frozen=True):
     """Options that only a trace takes.
@@ -47,12 +90,22 @@ class TraceOptions(msgspec.Struct, frozen=True):
         format: Its format.
         nodes: Nodes as a short text, or the file of nodes of `openb`.
         queue: The queue of all jobs.
+        compare: Another configuration of the scheduler.
+        compare_nodes: Other nodes.
+        fail_if: When the run fails.
+        report: File for the page.
+        jobs: File for the jobs.
     """
 
     trace: _Trace = None
     format: _FormatOption = None
     nodes: _Nodes = None
     queue: _Queue = None
+    compare: _Compare = None
+    compare_nodes: _CompareNodes = None
+    fail_if: _FailIf = None
+    report: _Report = None
+    jobs: _Jobs = None
 
     def check(self, others: Sequence[str]) -> None:
         """Check which options are given together.

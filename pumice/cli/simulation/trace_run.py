@@ -14,13 +14,14 @@ from pumice.cli import exits
 from pumice.cli.files.checking import registry
 from pumice.cli.files.configuration import read_config
 from pumice.cli.lean import settled
-from pumice.cli.output import Format, json_line, note, table, write, write_json
+from pumice.cli.output import Format, note
+from pumice.cli.simulation.answers import Answers
 from pumice.cli.simulation.trace_input import TraceInput
 from pumice.cli.simulation.trace_options import TraceOptions
+from pumice.cli.simulation.two_processes import in_two_processes
 from pumice.scheduler import Config
 from pumice.scheduler.simulate import UnreadableObjectError
 from pumice.traces.engine import TraceRun
-from pumice.traces.measures import Measures, measure
 from pumice.traces.records import Past, Progress
 
 __all__ = ["run_world", "simulate_trace"]
@@ -39,23 +40,45 @@ def simulate_trace(
         UserError: Input cannot be read.
     """
     given = TraceInput(options, state)
-    past = run_world(given, read_config(config))
-    measures = measure(past)
-    if output is Format.JSON:
-        write_json({"jobs": measures.jobs, "summary": measures.summary})
+    base = read_config(config)
+    is_compared = options.compare is not None or options.compare_nodes is not None
+    other = base if options.compare is None else read_config(options.compare)
+    nodes = None if options.compare_nodes is None else given.nodes(options.compare_nodes)
+    answers = Answers.of(
+        given.title,
+        _names(options, config) if is_compared else ["base"],
+        output,
+        options.jobs,
+        options.report,
+        options.fail_if or [],
+    )
+    if is_compared:
+        pasts: Sequence[Past] = in_two_processes(
+            lambda: run_world(given, base),
+            lambda: run_world(given, other, nodes, is_shown=False),
+        )
     else:
-        write(_text(measures))
-    if not past.is_whole:
-        note(f"stopped after {past.end:,.0f} s of the trace")
-    exits.finish(exits.FINE if past.is_whole else exits.INTERRUPTED)
+        pasts = [run_world(given, base)]
+    has_failed = answers.give(pasts)
+    if stopped := [past for past in pasts if not past.is_whole]:
+        note(f"stopped after {stopped[0].end:,.0f} s of the trace")
+        exits.finish(exits.INTERRUPTED)
+    exits.finish(exits.REFUSED if has_failed else exits.FINE)
 
 
-def _text(measures: Measures) -> str:
-    rows = [(name, json_line(value)) for name, value in measures.summary.items()]
-    return table(("measure", "value"), rows)
+def _names(options: TraceOptions, config: Path | None) -> list[str]:
+    """Names of two worlds: what differs between them."""
+    base = [str(config or "default configuration")] if options.compare else []
+    other = [str(options.compare)] if options.compare else []
+    if options.compare_nodes:
+        base.append(options.nodes or "given nodes")
+        other.append(options.compare_nodes)
+    return [", ".join(base), ", ".join(other)]
 
 
-def run_world(given: TraceInput, config: Config, nodes: list[Node] | None = None) -> Past:
+def run_world(
+    given: TraceInput, config: Config, nodes: list[Node] | None = None, *, is_shown: bool = True
+) -> Past:
     """Run the trace in one world.
 
     After SIGINT the run stops at the next moment, and the result is what is known until then. A second one ends the program.
@@ -64,6 +87,7 @@ def run_world(given: TraceInput, config: Config, nodes: list[Node] | None = None
         given: The trace and the cluster.
         config: Configuration of the scheduler.
         nodes: Nodes in place of those of the cluster.
+        is_shown: Whether there is progress on stderr.
 
     Raises:
         UserError: An object of the cluster cannot be read.
@@ -84,7 +108,8 @@ def run_world(given: TraceInput, config: Config, nodes: list[Node] | None = None
     progress = _ProgressLine(len(given.trace.jobs))
     with settled(), _stoppable() as stopped:
         for step in run.steps():
-            progress.show(step)
+            if is_shown:
+                progress.show(step)
             if stopped:
                 break
     progress.clear()
