@@ -1,7 +1,9 @@
 """The CSV of jobs: read by evalys' rules, and no two jobs have a place at the same time."""
 
+import ast
 import csv
 import io
+from importlib.metadata import files
 from itertools import combinations
 
 import pytest
@@ -97,3 +99,17 @@ def test_pods_that_ran_for_no_time_and_jobs_without_pods_are_written() -> None:
 def test_sets_are_written_as_intervals() -> None:
     assert interval_set([5, 1, 2, *range(50, 9, -1)]) == "1-2 5 10-50"
     assert interval_set([]) == ""
+
+
+def test_it_has_all_columns_of_evalys() -> None:
+    """`JobSet.columns`, of which the first is renamed when a file is read; read as text, since evalys computes with pandas."""
+    (source,) = (each for each in files("evalys") or () if each.name == "jobset.py")
+    (jobset,) = (
+        node for node in ast.parse(source.read_text()).body if isinstance(node, ast.ClassDef)
+    )
+    (columns,) = (
+        ast.literal_eval(node.value)
+        for node in jobset.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "columns"
+    )
+    assert {"jobID", *columns} - {"job_id"} <= {*COLUMNS}
