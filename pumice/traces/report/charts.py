@@ -20,8 +20,8 @@ __all__ = [
     "RIGHT",
     "TOP",
     "WIDTH",
-    "Axis",
     "Chart",
+    "ChartAxis",
     "Floats",
     "Mark",
     "area",
@@ -84,7 +84,7 @@ class Chart:
     note: str = ""
 
 
-class Axis:
+class ChartAxis:
     """A linear scale from values to positions, the same in all worlds."""
 
     def __init__(self, low: float, high: float, first: float, last: float) -> None:
@@ -110,9 +110,9 @@ class Axis:
         return self._first + (values - self.low) * self._factor
 
 
-def time_axis(begin: float, end: float) -> tuple[Axis, list[tuple[float, str]]]:
+def time_axis(begin: float, end: float) -> tuple[ChartAxis, list[tuple[float, str]]]:
     """The horizontal axis of time, and its labels."""
-    axis = Axis(begin, end, LEFT, WIDTH - RIGHT)
+    axis = ChartAxis(begin, end, LEFT, WIDTH - RIGHT)
     span = axis.high - axis.low
     step = next((each for each in _STEPS if span / each <= 8), None)
     if step is None:
@@ -124,9 +124,9 @@ def time_axis(begin: float, end: float) -> tuple[Axis, list[tuple[float, str]]]:
 
 def level_axis(
     most: float, *, percent: bool = False, height: int = HEIGHT
-) -> tuple[Axis, list[tuple[float, str]]]:
+) -> tuple[ChartAxis, list[tuple[float, str]]]:
     """The vertical axis from 0, and its labels."""
-    axis = Axis(0.0, 1.0 if percent else most, height - BOTTOM, TOP)
+    axis = ChartAxis(0.0, 1.0 if percent else most, height - BOTTOM, TOP)
     if percent:
         return axis, [(axis.at(part), f"{part:.0%}") for part in (0, 0.25, 0.5, 0.75, 1)]
     levels = {0, round(axis.high / 2, 2), axis.high}

@@ -14,8 +14,8 @@ from pumice.traces.report.charts import (
     POINTS,
     RIGHT,
     WIDTH,
-    Axis,
     Chart,
+    ChartAxis,
     Floats,
     Mark,
     area,
@@ -106,7 +106,7 @@ def waits(measures: Measures, longest: float) -> Chart:
         measures: The numbers of the run.
         longest: Longest wait in any world, in seconds.
     """
-    axis = Axis(0.0, log10(1 + max(longest, 1.0)), LEFT, WIDTH - RIGHT)
+    axis = ChartAxis(0.0, log10(1 + max(longest, 1.0)), LEFT, WIDTH - RIGHT)
     level, up = level_axis(1, percent=True)
     labels = [(time, text) for time, text in (*_WAITS, *_LONG_WAITS) if time <= max(longest, 1.0)]
     chart = Chart(

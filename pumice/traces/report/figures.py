@@ -9,7 +9,7 @@ from pumice.traces.job_measures import JobMeasures
 
 __all__ = [
     "Cell",
-    "Row",
+    "FigureRow",
     "cell_of",
     "groups",
     "never_started",
@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass
-class Row:
+class FigureRow:
     """A row of numbers.
 
     Attributes:
@@ -70,7 +70,7 @@ def paths_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def rows_of_summary(
     summaries: Sequence[Mapping[str, Any]], differences: Mapping[str, Any] | None
-) -> list[Row]:
+) -> list[FigureRow]:
     """A row for each number that is not about a group of jobs: in each world, and the difference."""
     paths = dict.fromkeys(
         path for each in summaries for path in paths_of(each) if path[0] not in _APART
@@ -80,11 +80,11 @@ def rows_of_summary(
         cells = [cell_of(path, _at(each, path)) for each in summaries]
         if differences is not None:
             cells.append(cell_of(path, _at(differences, path), sign=True))
-        rows.append(Row(".".join(path), " ".join(path), cells))
+        rows.append(FigureRow(".".join(path), " ".join(path), cells))
     return rows
 
 
-def groups(summaries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[Row], int]]:
+def groups(summaries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[FigureRow], int]]:
     """Waits by groups of jobs: title, a row for each group with its numbers in all worlds, and how many groups are left out."""
     for name, title in _GROUPS.items():
         tables = [each["wait_by"][name] for each in summaries]
@@ -97,7 +97,7 @@ def groups(summaries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[R
                 for each in tables
                 for number in ("count", "mean", "p50", "p95", "max")
             ]
-            rows.append(Row(".".join(path), group, cells))
+            rows.append(FigureRow(".".join(path), group, cells))
         yield title, rows, max(len(names) - _ROWS, 0)
 
 

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from pumice.traces.places import Places
 from pumice.traces.records import Past
-from pumice.traces.report.charts import BOTTOM, TOP, Axis, Chart, Mark, time_axis
+from pumice.traces.report.charts import BOTTOM, TOP, Chart, ChartAxis, Mark, time_axis
 from pumice.traces.report.curves import COLOURS, Span
 
 __all__ = ["by_node", "by_queue"]
@@ -253,7 +253,7 @@ def _add_paths(chart: Chart, paths: dict[str, list[str]], ranks: dict[str, int])
         chart.legend.append(("rest", f"{len(ranks) - COLOURS} other queues"))
 
 
-def _box(axis: Axis, bar: _Bar, top: float, height: float) -> str:
+def _box(axis: ChartAxis, bar: _Bar, top: float, height: float) -> str:
     left, right = axis.at(bar.start), axis.at(bar.end)
     return f"M{left:.1f} {top:.1f}H{max(right, left + 0.3):.1f}v{height:.1f}H{left:.1f}z"
 
