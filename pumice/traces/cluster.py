@@ -8,6 +8,7 @@ Times are seconds since a zero; the controller and the scheduler are told UNIX s
 """
 
 import heapq
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -171,28 +172,32 @@ class VirtualCluster:
         if self._ends:
             found.append(self._ends[0][0])
         if (due := self.jobs.next_due) is not None:
-            found.append(due - self._zero)
+            found.append(self._since_zero(due))
         if self._due is not None and (found or self._idle < _IDLE):
             found.append(self._due)
         return min(found, default=None)
 
     # -- moments -----------------------------------------------------------------------------
 
-    def advance(self, now: float) -> None:
-        """Let happen what happens at a moment."""
+    def advance(self, now: float) -> bool:
+        """Let happen what happens at a moment; whether anything does, apart from a cycle that decides nothing."""
+        has_changed = False
         self._idle += 1
         moment = self._zero + now
         for _ in range(_TURNS):
-            self._end(now)
-            self._control(now)
+            has_changed |= self._end(now)
+            has_changed |= self._control(now)
             begun = self._measure_time()
             result = self.simulation.cycle(moment)
             self.decision_seconds += self._measure_time() - begun
             self.cycles += 1
             if not self._take_in(result, now):
                 break
+            has_changed = True
+        if has_changed:
             self._idle = 0
         self._due = self._next_cycle(moment)
+        return has_changed
 
     def _next_cycle(self, moment: float) -> float | None:
         """When a cycle is due although nothing happens."""
@@ -200,7 +205,12 @@ class VirtualCluster:
         dues = [*state.wakes, *state.gangs.dues.values()]
         dues += [until for _, until in state.pods.spared.values()]
         due = min((each for each in dues if each > moment), default=None)
-        return None if due is None else due - self._zero
+        return None if due is None else self._since_zero(due)
+
+    def _since_zero(self, moment: float) -> float:
+        """The earliest time since the zero that is not before a moment in UNIX seconds, which are rounded more."""
+        now = moment - self._zero
+        return now if self._zero + now >= moment else now + math.ulp(moment)
 
     def _take_in(self, result: CycleResult, now: float) -> bool:
         """Carry out what a cycle has decided; whether another cycle must follow."""
@@ -233,8 +243,9 @@ class VirtualCluster:
         if (batch := self._batches.pop(key, None)) is not None:
             batch.pods.pop(key, None)
 
-    def _end(self, now: float) -> None:
-        """End the pods whose time is over."""
+    def _end(self, now: float) -> bool:
+        """End the pods whose time is over; whether there are any."""
+        has_ended = False
         while self._ends and self._ends[0][0] <= now:
             _, _, batch = heapq.heappop(self._ends)
             pods = [self.simulation.pods[key] for key in batch.pods]
@@ -244,7 +255,9 @@ class VirtualCluster:
             for pod in pods:
                 self._leave(pod)
                 self._end_pod(replace(pod, status=status))
+            has_ended = True
             self._listener.ended(pods, now, failed=batch.ending.fails)
+        return has_ended
 
     def _end_pod(self, pod: Pod) -> None:
         """Show the end of a pod to its Job first, which mostly ends with it; a pod without a Job is removed, and its gang with the last one."""
@@ -258,12 +271,12 @@ class VirtualCluster:
         if gang in state.jobs and not state.jobs[gang].tasks:
             state.remove_pod_group(*gang.split("/", 1))
 
-    def _control(self, now: float) -> None:
-        """Let the controller work."""
+    def _control(self, now: float) -> bool:
+        """Let the controller work; whether it has anything to do."""
         if not self.jobs.has_work:
             due = self.jobs.next_due
             if due is None or due > self._zero + now:
-                return
+                return False
         changes = self.jobs.work(self._zero + now)
         self.unsettled.update(changes.unsettled)
         ended, self._ended = self._ended, {}
@@ -289,6 +302,7 @@ class VirtualCluster:
         for pod in (*ended.values(), *changes.pods.values()):
             if _job_of(pod) not in over:
                 self.simulation.put_pod(pod)
+        return True
 
     def _remove(self, pod: Pod, ended: dict[str, Pod]) -> None:
         self._leave(pod)

@@ -87,11 +87,12 @@ class TraceRun:
         jobs, cluster = self._trace.jobs, self._cluster
         while (now := self._next_moment()) is not None:
             self._now = now
+            before = self._next
             while self._next < len(jobs) and jobs[self._next].submit <= now:
                 self._submit(self._next)
                 self._next += 1
-            cluster.advance(now)
-            self._sampler.take(now, self._kinds_of)
+            if cluster.advance(now) or self._next > before:
+                self._sampler.take(now, self._kinds_of)
             unfinished, running = len(self._stories), self._stories.running
             yield Progress(now, self._next - unfinished, unfinished - running, running)
 
