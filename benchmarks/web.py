@@ -28,6 +28,7 @@ from pumice.embedded import EmbeddedCluster
 
 NODES, GANGS, PODS, QUEUES = 5000, 1000, 8, 10
 VIEWS = ("/waiting", "/queues", "/nodes", "/jobs")
+GANG = "/gangs/team-7/wait-500"
 MIB = 1024
 
 Raw = dict[str, Any]
@@ -189,6 +190,12 @@ def measured(updates: int) -> list[Raw]:
                 time.sleep(0.2)
                 found.append(cpu_of(pid) - before)
             row["update_cpu"] = sorted(found)
+        for key in ("gang_first_cpu", "gang_cpu"):
+            cpu = cpu_of(pid)
+            reader.get(f"{GANG}?format=json")
+            rows[0][key] = cpu_of(pid) - cpu
+            asyncio.run(change(url, 1000 * len(VIEWS) + len(rows[0])))
+            reader.wait()
         rows[0]["peak_mib"] = peak_of(pid)
     return rows
 
@@ -209,6 +216,8 @@ def main() -> None:
         print(
             f"{row['view']:<10} {row['bytes'] / 1024:>7.0f} {row['first_cpu']:>12.2f} {update:>24}"
         )
+    first, later = rows[0]["gang_first_cpu"], rows[0]["gang_cpu"]
+    print(f"what would be enough for a gang: {first:.2f} s of CPU at first, then {later:.2f}")
     print(f"{rows[0]['peak_mib']:.0f} MiB at most; {os.cpu_count()} processors; {MACHINE}")
     write(options.json, rows, updates=options.updates)
 

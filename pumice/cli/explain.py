@@ -263,7 +263,7 @@ class _ExplainRun:
         from pumice.api.queues import Queue
         from pumice.cli.live import explanations
         from pumice.cli.live.observed import observe
-        from pumice.cli.live.simulated import simulated
+        from pumice.cli.live.simulated import Follower, simulated
         from pumice.scheduler.plugins.fairshare import NAME, storage
 
         kind, name = self._target or ("", "")
@@ -292,15 +292,16 @@ class _ExplainRun:
         usage = storage(option.arguments) if option is not None else None
         seen = await observe(client, where, usage=usage)
         now, config = time.time(), self._config
+        simulate = Follower(config).follow
         found: Any
         if kind == "job":
-            found = explanations.of_job(msgspec.convert(raw, Job), seen, config, now)
+            found = explanations.of_job(msgspec.convert(raw, Job), seen, simulate, now)
             names = {each["name"] for each in found["pods"]}
             pods = [each for each in seen.objects.pods if _is_in(each, where, names)]
             await self._add_logs(client, found, pods)
         elif kind == "pod":
             pod = msgspec.convert(raw, Pod)
-            found = explanations.of_pod(pod, seen, config, now)
+            found = explanations.of_pod(pod, seen, simulate, now)
             await self._add_logs(client, found, [pod])
         elif kind == "queue":
             found = explanations.of_queue(

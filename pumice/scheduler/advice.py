@@ -1,12 +1,13 @@
-"""Changes that would be enough for a waiting gang: one cycle for each, on a changed copy of the cluster.
+"""Changes that would be enough for a waiting gang: each is made in a simulation, a cycle is run, and both are undone.
 
-Each reported change has been simulated, with all other gangs unchanged; the number of simulations is limited. Pure: the
-same objects give the same advice.
+So each reported change has been simulated, with all other gangs unchanged; the number of cycles is limited. Pure: the same
+objects give the same advice.
 
 A gang before its queue has no pods yet. Then a change is enough if the gang may enter.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -17,8 +18,8 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup, PodGroupSpec
 from pumice.api.quantities import format_milli, parse_milli
 from pumice.api.queues import Queue
-from pumice.scheduler import Config, Reason
-from pumice.scheduler.simulate import ClusterObjects, Simulation
+from pumice.scheduler import Reason
+from pumice.scheduler.simulate import ClusterObjects, Simulation, Subject
 
 __all__ = ["Advice", "advise"]
 
@@ -31,7 +32,7 @@ _SCARCE = ("cpu", "memory")
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """Result of a cycle on a copy of the cluster for one gang.
+    """Result of a simulated cycle for one gang.
 
     Attributes:
         reason: Why it waits; None when it does not.
@@ -49,42 +50,73 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advise(
+    simulation: Simulation,
     objects: ClusterObjects,
-    config: Config,
     group: PodGroup,
     now: float,
     *,
-    names: tuple[str, ...],
     other_queues: bool = True,
 ) -> Advice:
-    """Run a cycle on the objects and, if the gang waits, one on each changed copy.
+    """Run a cycle and, if the gang waits, one with each change.
 
     Args:
+        simulation: A simulation of the objects; it is left as it was, except that reasons of other gangs may be out of date.
         objects: The cluster.
-        config: Configuration of the scheduler.
         group: The gang, one of `objects`.
         now: The moment, UNIX seconds.
-        names: Scheduler names whose pods are placed.
         other_queues: Whether the queues of `objects` are the cluster's, so that another one may be recommended.
     """
-    key = f"{group.metadata.namespace}/{group.metadata.name}"
-    simulation = Simulation(objects, config, scheduler_names=names)
     enters = group.status.phase in ("", "Pending") and not _has_pods(objects, group)
-    fits = _helps(simulation, key, now, enters=enters)
-    reason = simulation.pending.get(key)
-    if fits or reason is None:
-        return Advice(reason, fits, enters=enters)
-    line = simulation.line(group.spec.queue or keys.DEFAULT_QUEUE, now)
-    ahead = tuple(line[: line.index(key)]) if key in line else ()
-    enough: list[tuple[str, dict[str, Any]]] = []
-    for text, data, changed in _changes(objects, group, other_queues=other_queues):
-        changed_cluster = Simulation(changed, config, scheduler_names=names)
-        if _helps(changed_cluster, key, now, enters=enters):
-            enough.append((text, data))
-    smaller = _smaller(objects, config, group, now, names, enters=enters)
+    trial = _Trial(simulation, f"{group.metadata.namespace}/{group.metadata.name}", now, enters)
+    with trial.tried() as fits:
+        reason = simulation.pending.get(trial.gang)
+        if fits or reason is None:
+            return Advice(reason, fits, enters=enters)
+        line = simulation.line(group.spec.queue or keys.DEFAULT_QUEUE, now)
+        ahead = tuple(line[: line.index(trial.gang)]) if trial.gang in line else ()
+    enough = [
+        (text, data)
+        for text, data, old, new in _changes(objects, group, other_queues=other_queues)
+        if trial.helps(old, new)
+    ]
+    smaller = _smaller(trial, group)
     if smaller is not None:
         enough.append(_told(group.spec, smaller.spec))
     return Advice(reason, fits, ahead, tuple(enough), enters)
+
+
+class _Trial:
+    """Cycles in which one gang is tried, on the cluster as it is or with a change."""
+
+    def __init__(self, simulation: Simulation, gang: str, now: float, enters: bool) -> None:
+        self.gang = gang
+        self.enters = enters
+        self._simulation = simulation
+        self._now = now
+
+    @contextmanager
+    def tried(self) -> Iterator[bool]:
+        """Run a cycle; whether it places or pipelines pods of the gang, or lets it into its queue. At the end all is undone."""
+        simulation, gang = self._simulation, self.gang
+        simulation.try_again([gang])
+        try:
+            result = simulation.cycle(self._now)
+            placed = result.binds.keys() | result.pipelined.keys()
+            if self.enters:
+                yield simulation.pod_groups[gang].phase not in ("", "Pending")
+            else:
+                yield any(simulation.gang_of(pod) == gang for pod in placed)
+        finally:
+            simulation.undo()
+
+    def helps(self, old: Subject | None, new: Subject) -> bool:
+        """True if a change, which is undone, would be enough."""
+        self._simulation.replace(old, new)
+        try:
+            with self.tried() as fits:
+                return fits
+        finally:
+            self._simulation.replace(new, old)
 
 
 def _has_pods(objects: ClusterObjects, group: PodGroup) -> bool:
@@ -101,19 +133,10 @@ def _has_pods(objects: ClusterObjects, group: PodGroup) -> bool:
     )
 
 
-def _helps(simulation: Simulation, key: str, now: float, *, enters: bool) -> bool:
-    """True if a cycle places or pipelines pods of a gang, or lets it into its queue."""
-    result = simulation.cycle(now)
-    if enters:
-        return simulation.pod_groups[key].phase not in ("", "Pending")
-    placed = result.binds.keys() | result.pipelined.keys()
-    return any(simulation.gang_of(pod) == key for pod in sorted(placed))
-
-
 def _changes(
     objects: ClusterObjects, group: PodGroup, *, other_queues: bool
-) -> Iterator[tuple[str, dict[str, Any], ClusterObjects]]:
-    """Copies of a cluster, each with one change, as a sentence and as data."""
+) -> Iterator[tuple[str, dict[str, Any], Subject | None, Subject]]:
+    """Changes: as a sentence, as data, and an object before (None if it is created) and after it."""
     for node in _kinds(objects.nodes):
         name = node.metadata.name
         copy = _copy(node, {each.metadata.name for each in objects.nodes})
@@ -121,25 +144,17 @@ def _changes(
         data = {"addNode": {"like": name, "allocatable": has}}
         listed = ", ".join(f"{amount} {resource}" for resource, amount in has.items())
         text = f"one more node like {name} ({listed})"
-        yield text, data, msgspec.structs.replace(objects, nodes=[*objects.nodes, copy])
+        yield text, data, None, copy
     if not other_queues:
         return
     own = group.spec.queue or keys.DEFAULT_QUEUE
     for queue in _leaves(objects.queues, own):
         name = queue.metadata.name
         moved = replace(group, spec=replace(group.spec, queue=name))
-        yield f"queue {name} instead of {own}", {"queue": name}, _with_group(objects, moved)
+        yield f"queue {name} instead of {own}", {"queue": name}, group, moved
 
 
-def _smaller(
-    objects: ClusterObjects,
-    config: Config,
-    group: PodGroup,
-    now: float,
-    names: tuple[str, ...],
-    *,
-    enters: bool,
-) -> PodGroup | None:
+def _smaller(trial: _Trial, group: PodGroup) -> PodGroup | None:
     """The gang with the largest smaller minimum with which pods are placed, or it enters its queue; found by halving.
 
     What a smaller minimum asks for is known before there are pods only if all pods are of one task. Of a gang that requires
@@ -149,23 +164,21 @@ def _smaller(
     required = [place for place, each in enumerate(policies) if (each.min_sub_groups or 0) > 0]
     if len(required) > 1 or group.spec.min_member < 1:
         return None
-    if enters and len(group.spec.min_task_member or ()) != 1:
+    if trial.enters and len(group.spec.min_task_member or ()) != 1:
         return None
     low, high = 0, group.spec.min_member
     if required:
         high = policies[required[0]].min_sub_groups or 0
     found: PodGroup | None = None
-    key = f"{group.metadata.namespace}/{group.metadata.name}"
     while high - low > 1:
         middle = (low + high) // 2
         changed = _with_fewer(group, required[0], middle) if required else group
         minimum = changed.spec.min_member if required else middle
-        asks = _part(group, minimum) if enters else None
+        asks = _part(group, minimum) if trial.enters else None
         changed = replace(
             changed, spec=replace(changed.spec, min_member=minimum, min_resources=asks)
         )
-        simulation = Simulation(_with_group(objects, changed), config, scheduler_names=names)
-        if _helps(simulation, key, now, enters=enters):
+        if trial.helps(group, changed):
             low, found = middle, changed
         else:
             high = middle
@@ -240,12 +253,3 @@ def _leaves(queues: list[Queue], own: str) -> list[Queue]:
     above = {queue.spec.parent for queue in queues} | {own, keys.ROOT_QUEUE}
     found = [each for each in queues if each.is_open and each.metadata.name not in above]
     return sorted(found, key=lambda each: each.metadata.name)[:_QUEUES]
-
-
-def _with_group(objects: ClusterObjects, group: PodGroup) -> ClusterObjects:
-    identity = (group.metadata.namespace, group.metadata.name)
-    groups = [
-        group if (each.metadata.namespace, each.metadata.name) == identity else each
-        for each in objects.pod_groups
-    ]
-    return msgspec.structs.replace(objects, pod_groups=groups)

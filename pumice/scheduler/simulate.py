@@ -320,9 +320,13 @@ class Simulation:
         elif new is not None:
             _take_in(self.state.set_queue, new)
 
-    def try_all(self) -> None:
-        """Have the next cycle try all gangs, also those that nothing has helped, so that their reasons name current numbers."""
-        self.state.try_all()
+    def try_again(self, gangs: Iterable[str]) -> None:
+        """Have the next cycle try gangs, also if nothing has helped them, so that their reasons name current numbers."""
+        self.state.try_again(gangs)
+
+    def outdated(self) -> list[str]:
+        """Gangs whose reasons may name numbers that have changed, those first that have had them longest."""
+        return self.state.parked.outdated()
 
     def undo(self) -> None:
         """Forget what cycles have decided, so that the next one begins with the objects as they were given."""

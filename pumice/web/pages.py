@@ -34,8 +34,11 @@ _LEGEND = 12
 _PODS = 8
 """Pods of a node that are named on it; its own page has all."""
 _ROWS_KEPT = 20_000
-_SINCE = Markup('<td><time datetime="{0}" title="{0}">{1}</time></td></tr>')
-"""The end of a row: an age differs each time."""
+_SINCE = Markup('<td><time datetime="{0}" title="{0}">')
+_END_OF_ROW = b"</time></td></tr>"
+"""After an age, which differs each time."""
+_ROWS_HERE = b"<!-- rows -->"
+"""Where a page has its rows; texts are escaped and have no such words."""
 _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
 
@@ -152,9 +155,7 @@ class Pages:
             more["node"] = next((n for n in data["nodes"] if n["name"] == query.get("node")), None)
         if name != "gang":
             more["choices"] = _choices(name, data, query)
-        if name == "waiting":
-            more["rows"] = self._gangs(data["gangs"], now)
-        return self._page(
+        page = self._page(
             f"{name}.html",
             title=title,
             data=data,
@@ -165,6 +166,10 @@ class Pages:
             state=state,
             **more,
         )
+        if name != "waiting":
+            return page
+        start, _, end = page.partition(_ROWS_HERE)
+        return b"%b%b%b" % (start, self._gangs(data["gangs"], now), end)
 
     def loading(self, name: str, kinds: Sequence[str], state: Data) -> bytes:
         """What is shown until everything is read."""
@@ -189,7 +194,7 @@ class Pages:
             kept.clear()
         return kept
 
-    def _gangs(self, gangs: Sequence[Data], now: float) -> list[Markup]:
+    def _gangs(self, gangs: Sequence[Data], now: float) -> bytes:
         """The rows of gangs that wait."""
         row = self._templates.get_template("gang_row.html").module.row  # type: ignore[attr-defined]
         kept = self._kept("gangs")
@@ -197,16 +202,20 @@ class Pages:
         for gang in gangs:
             known = kept.get(gang["podGroup"])
             if known is None or known[0] != gang:
-                known = kept[gang["podGroup"]] = gang, row(gang)
-            found.append(known[1] + _SINCE.format(gang["since"] or "", _ago(gang["since"], now)))
-        return found
+                since = gang["since"] or ""
+                said = f"{row(gang)}{_SINCE.format(since)}".encode()
+                known = kept[gang["podGroup"]] = gang, (said, parse_time(since))
+            said, moment = known[1]
+            ago = UNKNOWN if moment is None else human_duration(now - moment)
+            found.append(b"%b%b%b" % (said, ago.encode(), _END_OF_ROW))
+        return b"\n".join(found)
 
     def _groups(self, data: Data) -> Data:
         """Nodes by HyperNode or zone, each as a cell; and the gangs that have most pods."""
         kept = self._kept("nodes")
         cell = self._templates.get_template("node_cell.html").module.cell  # type: ignore[attr-defined]
-        groups: dict[str, list[Markup]] = {}
-        pods: Counter[str] = Counter()
+        groups: dict[str, list[str]] = {}
+        pods: dict[str, int] = {}
         for node in data["nodes"]:
             known = kept.get(node["name"])
             if known is None or known[0] is not node:
@@ -214,11 +223,15 @@ class Pages:
                 shown = cell(node["name"], _classes(node, on), _text(node))
                 known = kept[node["name"]] = node, (on, shown)
             on, shown = known[1]
-            pods.update(on)
+            for gang, count in on.items():
+                pods[gang] = pods.get(gang, 0) + count
             groups.setdefault(node["group"], []).append(shown)
         most = sorted(pods.items(), key=lambda each: (-each[1], each[0]))[:_LEGEND]
         legend = [(gang, data["gangs"][gang], count) for gang, count in most]
-        return {"groups": sorted(groups.items()), "legend": legend}
+        joined = [
+            (group, len(cells), Markup("\n".join(cells))) for group, cells in sorted(groups.items())
+        ]
+        return {"groups": joined, "legend": legend}
 
 
 # -- values ------------------------------------------------------------------------------------
@@ -274,16 +287,15 @@ def _with(query: Query, **more: str) -> str:
 
 def _choices(name: str, data: Data, query: Query) -> dict[str, list[str]]:
     """What each filter may be set to."""
-    rows = [] if name == "nodes" else data[_ROWS[name]]
-    owners = data.get("owners", {}).items()
-    rows = [*rows, *({"namespace": key.partition("/")[0], **each} for key, each in owners)]
-    return {
-        key: sorted(
-            {str(each[key]) for each in rows if each.get(key)}
-            | ({query[key]} if key in query else set())
-        )
-        for key in _FILTERS
-    }
+    found = {key: {query[key]} if key in query else set() for key in _FILTERS}
+    for each in [] if name == "nodes" else data[_ROWS[name]]:
+        for key in _FILTERS:
+            found[key].add(each.get(key))
+    for gang, each in data.get("owners", {}).items():
+        for key, value in each.items():
+            found[key].add(value)
+        found["namespace"].add(gang.partition("/")[0])
+    return {key: sorted(filter(None, values)) for key, values in found.items()}
 
 
 # -- queues ------------------------------------------------------------------------------------

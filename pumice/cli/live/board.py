@@ -2,46 +2,41 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, QUEUE
-from pumice.api.meta import ObjectMeta, controller_of
+from pumice.api.meta import controller_of
 from pumice.api.podgroups import PodGroup
-from pumice.api.quantities import format_milli
-from pumice.api.requests import Amounts
 from pumice.cli.live import explanations
-from pumice.cli.live.explanation_text import current_condition
+from pumice.cli.live.board_rows import GroupRows, NodeRows, gang_row, group_key, user_of
 from pumice.cli.live.failed_pods import attempts_used
 from pumice.cli.live.gang_explanations import Asked, GangExplanations
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.simulated import Figures, Follower
+from pumice.cli.live.simulated import TRIES, Figures, Follower
 from pumice.cli.live.watched import WatchedCluster
 from pumice.cluster.client import Client
+from pumice.cluster.slices import collect_frozen
 from pumice.scheduler import Config
-from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.plugins import fairshare
 
 __all__ = ["Board"]
 
 Data = dict[str, Any]
 
-_ZONE = "topology.kubernetes.io/zone"
-_USER = ("user", "owner")
-"""Labels or annotations of a Job that name its user, as clusters have it; the first one counts."""
-
-_OF_QUOTAS = ("requests.", "limits.", "count/", "pods")
+_AHEAD = 3
+"""Gangs before another one that are named with it, those that are next to it."""
 
 _SETTLING = 0.3
 """Seconds after a change for which further changes are awaited, so that they are shown together."""
 _PART = 5.0
 """Each second of processor time of an update is followed by this many without one."""
-_QUICK_SECONDS = 0.03
-"""Seconds of a look up to which each look tries all gangs."""
-_EXACT_SECONDS = 10.0
-"""How long reasons may name numbers that have changed without helping their gang."""
+_QUIET_SECONDS = 2.0
+"""Seconds without a change after which the numbers of reasons are renewed that an update has left as they were."""
+_ROUND_SECONDS = 0.5
+"""Seconds between two rounds of that; each takes some hundredths of one of processor time."""
 
 
 class Board:
@@ -71,11 +66,14 @@ class Board:
         """The version of the objects."""
         self._looked: tuple[int, float, ReadableCluster, Figures, dict[str, Data]] | None = None
         self._usable: tuple[int, dict[str, bool]] = (-1, {})
-        self._nodes: dict[str, tuple[tuple[Any, ...], Data]] = {}
-        """What was said of each node, and from what it follows: few change at once."""
+        self._nodes = NodeRows()
+        self._groups = GroupRows()
         self._cost = 0.0
-        self._exact_at = 0.0
-        self._gangs = GangExplanations(client, config, self._cluster, self._tell)
+        self._renewed = 0
+        """The version of the objects at which all numbers were renewed."""
+        self._gangs = GangExplanations(
+            client, config, self._cluster, lambda: self._look()[0], self._tell
+        )
 
     async def run(self) -> None:
         """Keep the views current until cancelled."""
@@ -87,11 +85,21 @@ class Board:
             self._gangs.close()
 
     async def _renew(self) -> None:
-        """Have numbers shown again that may have changed without helping any gang."""
+        """Renew numbers in reasons, a part of them at a time, and have them shown when all are renewed."""
         while True:
-            await asyncio.sleep(_EXACT_SECONDS)
-            if self._looked is not None and self._exact_at < self._looked[1]:
-                self._change()
+            await asyncio.sleep(_ROUND_SECONDS)
+            looked = self._looked
+            if looked is None or looked[0] != self._data or self._renewed == self._data:
+                continue
+            if time.time() - looked[1] < _QUIET_SECONDS or not self._follower.is_behind():
+                continue
+            for _ in range(0, len(looked[4]), TRIES):
+                if looked[0] != self._data or not self._follower.is_behind():
+                    break
+                self._look_again()
+                await asyncio.sleep(_ROUND_SECONDS)
+            self._renewed = looked[0]  # gangs that fit may let others seem to be outdated for ever
+            self._tell()
 
     def _change(self) -> None:
         self._data += 1
@@ -128,28 +136,35 @@ class Board:
 
     def _look(self) -> tuple[ReadableCluster, Figures, dict[str, Data]]:
         """The objects, a cycle on them, and the gangs that wait."""
-        now = time.time()
-        if self._looked is not None and self._looked[0] == self._data:
-            return self._looked[2:]
-        begun = time.process_time()
-        seen = self._cluster.seen()
-        is_exact = self._cost <= _QUICK_SECONDS or now - self._exact_at >= _EXACT_SECONDS
-        figures = self._follower.look(seen, now, self._cluster.taken(), is_exact=is_exact)
+        if self._looked is None or self._looked[0] != self._data:
+            begun = time.process_time()
+            self._look_again()
+            self._cost = time.process_time() - begun
+        assert self._looked is not None
+        return self._looked[2:]
+
+    def _look_again(self) -> None:
+        now, seen, changes = time.time(), self._cluster.seen(), self._cluster.taken()
+        self._gangs.note(changes)
+        self._nodes.note(changes)
+        figures = self._follower.look(seen, now, changes)
         gangs = explanations.positioned_gangs(seen, figures)
         self._looked = self._data, now, seen, figures, gangs
-        self._cost = time.process_time() - begun
-        if is_exact:
-            self._exact_at = now
-        return seen, figures, gangs
+        if changes is None:
+            collect_frozen()  # a simulation lives long: a look at all of it would take longer than an update
 
     # -- views ---------------------------------------------------------------------------------
 
     def waiting(self) -> Data:
         """All gangs that wait, those of a queue together in the order in which they are tried."""
         seen, figures, gangs = self._look()
-        groups = {_key(each): each for each in seen.objects.pod_groups}
+        groups = self._groups.of(seen.objects.pod_groups, gangs)
+        ahead: dict[str, list[str]] = {}
+        for line in figures.lines.values():
+            line = [key for key in line if key in groups]
+            ahead |= {key: line[max(at - _AHEAD, 0) : at] for at, key in enumerate(line)}
         shown = [
-            _gang(groups[key], gang, figures.lines.get(gang["queue"], ()), groups)
+            gang_row(gang, groups[key], [groups[each] for each in ahead.get(key, ())])
             for key, gang in gangs.items()
             if self.namespace in (None, key.partition("/")[0])
         ]
@@ -178,7 +193,7 @@ class Board:
         by_name = {(each.metadata.namespace, each.metadata.name): each for each in jobs}
         for row in rows:
             job = by_name[row["namespace"], row["name"]]
-            row |= {"user": _user(job.metadata), "attempts": attempts_used(job)}
+            row |= {"user": user_of(job.metadata), "attempts": attempts_used(job)}
         return {"jobs": rows, "notAllowed": seen.forbidden}
 
     def nodes(self) -> Data:
@@ -190,30 +205,13 @@ class Board:
             return {**empty, "notComputed": figures.error, "notAllowed": seen.forbidden}
         if self._usable[0] != self._data:
             self._usable = self._data, simulation.usable(time.time())
-        state, usable = simulation.state, self._usable[1]
-        network, rows = state.network, state.nodes.rows()
-        free = rows.allocatable - rows.used
-        has_domains = network.has_hyper_nodes
-        on_nodes: set[str] = set()
-        found: dict[str, tuple[tuple[Any, ...], Data]] = {}
-        for row, name in enumerate(state.nodes.names):
-            record, has, left = state.nodes.records[name], rows.allocatable[row], free[row]
-            group = network.lowest(row).name if has_domains else _zone(record)
-            pods = tuple(record.tasks.values())
-            what = record.node, group, usable.get(name), has.tobytes(), left.tobytes(), pods
-            known = self._nodes.get(name)
-            if known is None or known[0] != what:
-                amounts = state.axis.amounts
-                known = what, _node(record, group, usable.get(name), amounts(has), amounts(left))
-            found[name] = known
-            on_nodes.update(each.job for each in pods)
-        self._nodes = found
-        names = {_key(each): _title(each) for each in seen.objects.pod_groups}
+        on_nodes, nodes = self._nodes.of(simulation.state, self._usable[1])
+        names = {group_key(each): _title(each) for each in seen.objects.pod_groups}
         return {
-            "grouping": "HyperNode" if has_domains else "zone",
-            "gangs": {key: names.get(key, key) for key in sorted(on_nodes)},
-            "owners": _owners(seen, sorted(on_nodes)),
-            "nodes": [data for _, data in found.values()],
+            "grouping": "HyperNode" if simulation.state.network.has_hyper_nodes else "zone",
+            "gangs": {key: names.get(key, key) for key in on_nodes},
+            "owners": _owners(seen, on_nodes),
+            "nodes": nodes,
             "notComputed": figures.error,
             "notAllowed": seen.forbidden,
         }
@@ -227,95 +225,20 @@ class Board:
         return await self._gangs.of(asked, self._data, seen, gangs, wait=wait)
 
 
-def _zone(record: NodeRecord) -> str:
-    return record.node.metadata.label(_ZONE) if record.node is not None else ""
-
-
-def _node(record: NodeRecord, group: str, usable: bool | None, has: Amounts, left: Amounts) -> Data:
-    """A node of the view of nodes."""
-    node = record.node
-    pods = [
-        {"pod": each.key, "gang": None if each.job.endswith("/") else each.job or None}
-        for each in record.tasks.values()
-    ]
-    return {
-        "name": record.name,
-        "group": group,
-        "ready": record.is_ready,
-        "schedulable": node is not None and not node.spec.unschedulable,
-        "allocatable": {key: format_milli(value) for key, value in has.items()},
-        "free": {key: format_milli(left.get(key, 0)) for key in has},
-        "usable": usable,
-        "pods": sorted(pods, key=lambda each: str(each["pod"])),
-    }
-
-
-def _key(group: PodGroup) -> str:
-    return f"{group.metadata.namespace}/{group.metadata.name}"
-
-
 def _title(group: PodGroup) -> str:
     """A gang by its owner, which users know."""
     owner = controller_of(group.metadata)
-    return f"{group.metadata.namespace}/{owner.name}" if owner is not None else _key(group)
+    return f"{group.metadata.namespace}/{owner.name}" if owner is not None else group_key(group)
 
 
 def _owners(seen: ReadableCluster, gangs: Iterable[str]) -> Data:
     """The queue and the user of gangs."""
-    groups = {_key(each): each for each in seen.objects.pod_groups}
+    groups = {group_key(each): each for each in seen.objects.pod_groups}
     known = {key: groups[key] for key in gangs if key in groups}
     return {
-        key: {"queue": each.spec.queue or keys.DEFAULT_QUEUE, "user": _user(each.metadata)}
+        key: {"queue": each.spec.queue or keys.DEFAULT_QUEUE, "user": user_of(each.metadata)}
         for key, each in known.items()
     }
-
-
-def _user(meta: ObjectMeta) -> str | None:
-    for key in _USER:
-        if found := meta.label(key) or meta.annotation(key):
-            return found
-    return None
-
-
-def _needs(group: PodGroup) -> Data:
-    """What a gang asks for at least, without what only quotas count: `requests.cpu`, `count/pods`."""
-    asked = group.spec.min_resources or {}
-    resources = {key: str(value) for key, value in asked.items() if not key.startswith(_OF_QUOTAS)}
-    return {"pods": group.spec.min_member, "resources": resources}
-
-
-def _gang(
-    group: PodGroup, gang: Data, line: "list[str] | tuple[()]", groups: Mapping[str, PodGroup]
-) -> Data:
-    """A gang of the view of what waits."""
-    key = gang["podGroup"]
-    kind, _, name = (gang["owner"] or f"PodGroup/{group.metadata.name}").partition("/")
-    ahead = [each for each in line[: line.index(key)] if each in groups] if key in line else []
-    condition = current_condition(group)
-    waits_since = group.metadata.creation_timestamp
-    if group.status.phase == "Running" and condition is not None:
-        waits_since = condition.last_transition_time or waits_since
-    return {
-        "namespace": group.metadata.namespace,
-        "name": name,
-        "kind": kind,
-        "podGroup": key,
-        "user": _user(group.metadata),
-        "queue": gang["queue"],
-        "position": gang["position"],
-        "gangsWaiting": gang["gangsWaiting"],
-        "needs": _needs(group),
-        "summary": gang["summary"],
-        "message": gang["message"],
-        "numbers": gang["numbers"],
-        "phase": gang["phase"],
-        "ahead": [{"podGroup": each, "needs": _needs(groups[each])} for each in ahead[-_AHEAD:]],
-        "since": waits_since,
-    }
-
-
-_AHEAD = 3
-"""Gangs before another one that are named with it, those that are next to it."""
 
 
 def _tree(queues: list[Data]) -> "list[Data]":

@@ -5,7 +5,7 @@ left out, and the scheduler's message on the PodGroup is used.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,14 +24,21 @@ from pumice.cli.live.explanation_text import current_condition, is_waiting, sent
 from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
 from pumice.cli.live.group_details import of_group, of_pods, position
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.simulated import Figures, group_of, schedulers
-from pumice.scheduler import Config
+from pumice.cli.live.simulated import Figures, group_of
 from pumice.scheduler.advice import Advice, advise
 from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.results import OTHER_SCHEDULER
-from pumice.scheduler.simulate import UnreadableObjectError
+from pumice.scheduler.simulate import Simulation, UnreadableObjectError
 
-__all__ = ["events_about", "of_job", "of_pod", "of_queue", "positioned_gangs", "waiting_gangs"]
+__all__ = [
+    "Simulate",
+    "events_about",
+    "of_job",
+    "of_pod",
+    "of_queue",
+    "positioned_gangs",
+    "waiting_gangs",
+]
 
 _NOT_STARTED = ("", "Pending", "Inqueue")
 _NEXT = "it fits now; the next scheduling cycle places it"
@@ -39,8 +46,15 @@ _ENTERS = "the next scheduling cycle lets it into its queue"
 
 Explanation = dict[str, Any]
 
+Simulate = Callable[[ReadableCluster], Simulation]
+"""Makes a simulation of the objects.
 
-def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Explanation:
+Raises:
+    UnreadableObjectError: A quantity cannot be read.
+"""
+
+
+def of_job(job: Job, seen: ReadableCluster, simulate: Simulate, now: float) -> Explanation:
     """A Job: its state, its gang, its pods and its events."""
     namespace, name = job.metadata.namespace, job.metadata.name
     group = seen.group(namespace, pod_group_name(name, job.metadata.uid))
@@ -61,7 +75,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
         "message": sentence(job, group, pods),
         "notHereYet": sentences(uses_in_job(job)),
         "podGroup": of_group(group, pods, seen),
-        **_gang(group, pods, seen, config, now),
+        **_gang(group, pods, seen, simulate, now),
         "failures": failures(pods),
         "attempts": attempts_used(job),
         "lastAction": last_action(events),
@@ -71,7 +85,7 @@ def of_job(job: Job, seen: ReadableCluster, config: Config, now: float) -> Expla
     }
 
 
-def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Explanation:
+def of_pod(pod: Pod, seen: ReadableCluster, simulate: Simulate, now: float) -> Explanation:
     """A pod: its node, or why it has none; its gang."""
     key = f"{pod.metadata.namespace}/{pod.metadata.name}"
     name = group_of(pod)
@@ -110,7 +124,7 @@ def of_pod(pod: Pod, seen: ReadableCluster, config: Config, now: float) -> Expla
         "nominatedNode": pod.status.nominated_node_name,
         "notHereYet": sentences(uses_in_pod(pod)),
         "podGroup": of_group(group, siblings, seen),
-        **(_gang(group, siblings, seen, config, now) if waits else _no_numbers()),
+        **(_gang(group, siblings, seen, simulate, now) if waits else _no_numbers()),
         "events": events,
         "notAllowed": seen.forbidden,
     }
@@ -236,7 +250,11 @@ def positioned_gangs(seen: ReadableCluster, figures: Figures) -> dict[str, Expla
 
 
 def _gang(
-    group: PodGroup | None, pods: Sequence[Pod], seen: ReadableCluster, config: Config, now: float
+    group: PodGroup | None,
+    pods: Sequence[Pod],
+    seen: ReadableCluster,
+    simulate: Simulate,
+    now: float,
 ) -> Explanation:
     """Counts of a gang that has pods without a node."""
     waits = any(not pod.spec.node_name for pod in pods)
@@ -245,9 +263,9 @@ def _gang(
     condition = current_condition(group)
     if condition is not None and condition.reason == OTHER_SCHEDULER:
         return _no_numbers() | {"summary": condition.message, "fits": False}
-    names, other_queues = schedulers(seen.objects.pods), seen.sees_queues
     try:
-        advice = advise(seen.objects, config, group, now, names=names, other_queues=other_queues)
+        simulation = simulate(seen)
+        advice = advise(simulation, seen.objects, group, now, other_queues=seen.sees_queues)
     except UnreadableObjectError as error:
         return _no_numbers() | {"notComputed": str(error)}
     summary = advice.reason.summary if advice.reason else ""

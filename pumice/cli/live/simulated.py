@@ -4,7 +4,8 @@ A verb simulates once. The page keeps the simulation, and gives it what has chan
 1,000 gangs that wait, a new one costs a second and a change some hundredths.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,15 +17,27 @@ from pumice.scheduler import Config, Reason
 from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.simulate import Simulation, Subject, UnreadableObjectError
 
-__all__ = ["Change", "Figures", "Follower", "QueueFigures", "group_of", "schedulers", "simulated"]
+__all__ = [
+    "TRIES",
+    "Change",
+    "Figures",
+    "Follower",
+    "QueueFigures",
+    "group_of",
+    "joined",
+    "simulated",
+]
 
 Change = tuple[Subject | None, Subject | None]
 """An object as it was and as it is; None if it did not exist, or does not any more."""
 
 _SCHEDULER = ("volcano",)
 
-_MANY = 200
-"""Changed objects from which on a new simulation is made."""
+_MANY = 5000
+"""Changes that are followed at most; after more a new simulation is made."""
+
+TRIES = 25
+"""Gangs that a cycle tries at most only because numbers in their reasons may have changed; each costs a third of a millisecond."""
 
 
 class QueueFigures(msgspec.Struct, frozen=True):
@@ -76,66 +89,93 @@ def simulated(seen: ReadableCluster, config: Config, now: float) -> Figures:
     return Follower(config).look(seen, now)
 
 
-class Follower:
-    """Simulates one cycle after the other, each on the cluster as it then is.
+def joined(
+    before: Sequence[Change] | None, more: Sequence[Change] | None
+) -> Sequence[Change] | None:
+    """Changes with later ones; None if they are more than a simulation follows."""
+    if before is None or more is None or len(before) + len(more) > _MANY:
+        return None
+    return [*before, *more]
 
-    Attributes:
-        simulation: The simulation before a cycle; None if there is none.
-    """
+
+class Follower:
+    """Keeps a simulation like the cluster as it changes, and runs cycles of which nothing is left."""
 
     def __init__(self, config: Config) -> None:
         """Begin without objects."""
         self.simulation: Simulation | None = None
         self._config = config
+        self._changes: Sequence[Change] | None = ()
         self._names: tuple[str, ...] = ()
+        self._schedulers: Counter[str] = Counter()
+
+    def note(self, changes: Sequence[Change] | None) -> None:
+        """Note changes for the next call of `follow`: pods, PodGroups, nodes and queues; None if others have changed, too."""
+        self._changes = joined(self._changes, changes)
 
     def look(
-        self,
-        seen: ReadableCluster,
-        now: float,
-        changes: Sequence[Change] | None = None,
-        *,
-        is_exact: bool = True,
+        self, seen: ReadableCluster, now: float, changes: Sequence[Change] | None = None
     ) -> Figures:
         """Run a cycle on objects; nothing is left of what it decides.
+
+        It tries gangs that the changes may help, and of the others only `TRIES`, those first that were not tried for longest.
+        Until it is tried, numbers in the reason of a gang are those of an earlier cycle.
 
         Args:
             seen: The objects.
             now: The moment, in UNIX seconds.
-            changes: Pods, PodGroups, nodes and queues that have changed since the last call; None if others have changed, too.
-            is_exact: Whether all gangs are tried. Otherwise only those are that the changes may help, and the numbers in other
-                reasons are those of an earlier cycle.
+            changes: As for `note`.
         """
+        self.note(changes)
         if not seen.sees_cluster:
             self.simulation = None
             return Figures()
-        names = schedulers(seen.objects.pods)
         try:
-            self._follow(seen, names, changes, is_exact)
+            simulation = self.follow(seen)
         except UnreadableObjectError as error:
-            self.simulation = None
             return Figures(error=str(error))
-        assert self.simulation is not None
-        return _figures(self.simulation, now)
+        simulation.settle(now)
+        waiting = list(simulation.state.gangs.waiting)
+        is_small = len(waiting) <= TRIES
+        simulation.try_again(waiting if is_small else simulation.outdated()[:TRIES])
+        return _figures(simulation, now)
 
-    def _follow(
-        self,
-        seen: ReadableCluster,
-        names: tuple[str, ...],
-        changes: Sequence[Change] | None,
-        is_exact: bool,
-    ) -> None:
-        """Bring the simulation to what was read."""
-        known = self.simulation
-        if known is None or changes is None or len(changes) > _MANY or names != self._names:
-            self.simulation = None
-            self.simulation = Simulation(seen.objects, self._config, scheduler_names=names)
+    def is_behind(self) -> bool:
+        """Whether numbers in reasons are those of an earlier cycle, so that another `look` without changes renews some."""
+        return self.simulation is not None and bool(self.simulation.outdated())
+
+    def follow(self, seen: ReadableCluster) -> Simulation:
+        """The simulation, brought to what was read.
+
+        Args:
+            seen: The objects, with all changes that were noted, and without later ones.
+
+        Raises:
+            UnreadableObjectError: A quantity cannot be read.
+        """
+        changes, self._changes = self._changes, ()
+        known, self.simulation = self.simulation, None
+        if known is not None and changes is not None:
+            for old, new in changes:
+                known.replace(old, new)
+                self._count(old, -1)
+                self._count(new, 1)
+        else:
+            known, self._schedulers = None, Counter()
+            for pod in seen.objects.pods:
+                self._count(pod, 1)
+        names = tuple(sorted(name for name, count in self._schedulers.items() if count > 0))
+        names = names or _SCHEDULER
+        if known is None or names != self._names:
+            known = Simulation(seen.objects, self._config, scheduler_names=names)
             self._names = names
-            return
-        for old, new in changes:
-            known.replace(old, new)
-        if is_exact:
-            known.try_all()
+        self.simulation = known
+        return known
+
+    def _count(self, subject: Subject | None, by: int) -> None:
+        """Count the schedulers of pods of gangs: a cycle places the pods of all, so that no gang seems to have no pods."""
+        if isinstance(subject, Pod) and group_of(subject):
+            self._schedulers[subject.spec.scheduler_name] += by
 
 
 def _figures(simulation: Simulation, now: float) -> Figures:
@@ -155,12 +195,6 @@ def _figures(simulation: Simulation, now: float) -> Figures:
     found = Figures(True, None, simulation.pending, lines, queues)
     simulation.undo()
     return found
-
-
-def schedulers(pods: Iterable[Pod]) -> tuple[str, ...]:
-    """Names of schedulers whose pods a cycle places: those of all pods of gangs, so that none of these seems to have no pods."""
-    names = {pod.spec.scheduler_name for pod in pods if group_of(pod)}
-    return tuple(sorted(names)) or _SCHEDULER
 
 
 def group_of(pod: Pod) -> str:

@@ -59,9 +59,9 @@ _OF_NAMESPACE = (POD_GROUP, POD, JOB)
 _FOLLOWED = (NODE, POD_GROUP, POD, QUEUE)
 """What a simulation follows; after a change of anything else a new one begins."""
 
-_VOLUMES = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS, CSI_NODE)
+_VOLUMES = {PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS, CSI_NODE}
 
-_MANY = 500
+_MANY = 5000
 """Changes that are kept for the simulation."""
 
 _BEAT_SECONDS = 2.0
@@ -239,15 +239,16 @@ class WatchedCluster:
         found.sees_queues = QUEUE not in self._forbidden
         objects.queues = self.all(QUEUE) if found.sees_queues else implied_queues(objects)
         needed = {NODE, POD_GROUP, POD, QUEUE, PRIORITY_CLASS, JOB}
-        if found.sees_cluster and any(each.spec.affinity for each in objects.pods):
-            needed.add(NAMESPACE)
+        if found.sees_cluster:
             objects.namespaces = self.all(NAMESPACE)
-        if found.sees_cluster and any(map(has_claims, objects.pods)):
-            needed.update(_VOLUMES)
             objects.claims = self.all(PERSISTENT_VOLUME_CLAIM)
             objects.volumes = self.all(PERSISTENT_VOLUME)
             objects.storage_classes = self.all(STORAGE_CLASS)
             objects.csi_nodes = self.all(CSI_NODE)
+            if NAMESPACE in self._forbidden and any(p.spec.affinity for p in objects.pods):
+                needed.add(NAMESPACE)
+            if self._forbidden.keys() & _VOLUMES and any(map(has_claims, objects.pods)):
+                needed |= _VOLUMES
         if found.sees_cluster and self._usage is not None:
             needed.add(CONFIG_MAP)
             objects.usage = saved_usage(self.all(CONFIG_MAP))

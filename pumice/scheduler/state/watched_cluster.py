@@ -4,7 +4,7 @@ Every `set_…` gets an object, finds the changes that are relevant for scheduli
 does not change otherwise, so idle cycles cost nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
@@ -310,12 +310,13 @@ class ClusterState:
             and min(spared, default=NEVER) > now
         )
 
-    def try_all(self) -> None:
-        """Have the next cycle try all gangs."""
-        self.gangs.dirty.update(dict.fromkeys(self.gangs.waiting))
-        self.sought.clear()
-        self.parked.wake_all()
-        self.parked.changed(True, Cause.ANY)
+    def try_again(self, gangs: Iterable[str]) -> None:
+        """Have the next cycle try gangs, whether or not anything has helped them."""
+        for key in gangs:
+            if key in self.gangs.waiting:
+                self.gangs.dirty[key] = None
+                self.parked.wake(key)
+        self.parked.changed(True)
 
     def preparing(self) -> Iterator[None]:
         """Begin what the first cycle has to do for all pods, one pod after the other, so that others can run in between."""

@@ -131,6 +131,11 @@ class ParkedGangs:
         self.gangs.clear()
         self.stale.clear()
 
+    def outdated(self) -> list[str]:
+        """Keys of parked gangs whose reasons may be out of date, those first that have waited longest."""
+        woken = [key for key, each in self.gangs.items() if each.causes & self._news]
+        return list(dict.fromkeys([*self.stale, *woken]))
+
     def park(self, key: str, parked: Parked | None) -> None:
         """Note why a gang waits that was just tried; None if it is to be tried in every cycle."""
         self.wake(key)

@@ -12,7 +12,7 @@ from pumice.api.queues import Queue
 from pumice.cli.live.explanation_text import text_of
 from pumice.cli.live.explanations import of_job, of_pod, of_queue
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.simulated import simulated
+from pumice.cli.live.simulated import Follower, simulated
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
 from tests.kit.builders import job, node, pod, pod_group, queue
@@ -79,7 +79,7 @@ def test_sub_groups_of_a_gang_are_told_with_their_state() -> None:
     )
     seen = ReadableCluster("default", objects)
     owner = msgspec.convert(job("train", uid="u"), Job)
-    found = of_job(owner, seen, load_config(None), 0.0)
+    found = of_job(owner, seen, Follower(load_config(None)).follow, 0.0)
     workers, rest = found["podGroup"]["subGroupPolicies"]
     assert rest == {"name": "rest", "minSubGroups": 0, "ready": 0, "subGroups": []}
     assert (workers["name"], workers["minSubGroups"], workers["ready"]) == ("worker", 1, 1)
@@ -91,7 +91,9 @@ def test_sub_groups_of_a_gang_are_told_with_their_state() -> None:
         "state": "Incomplete",
     }
     assert [each["state"] for each in workers["subGroups"]] == ["Waiting", "Incomplete", "Ready"]
-    told = of_pod(objects.pods[0], seen, load_config(None), 0.0)["podGroup"]["subGroupPolicies"]
+    told = of_pod(objects.pods[0], seen, Follower(load_config(None)).follow, 0.0)["podGroup"][
+        "subGroupPolicies"
+    ]
     assert told == [workers, rest]
     assert (
         "\n  1 of 3 sub-groups of worker are ready, at least 1"
@@ -118,7 +120,9 @@ def test_a_gang_is_told_to_be_in_a_hyper_node_and_so_is_each_sub_group() -> None
         pods=msgspec.convert(pods, list[Pod]),
     )
     seen = ReadableCluster("default", objects)
-    found = of_job(msgspec.convert(job("train", uid="u"), Job), seen, load_config(None), 0.0)
+    found = of_job(
+        msgspec.convert(job("train", uid="u"), Job), seen, Follower(load_config(None)).follow, 0.0
+    )
     assert found["podGroup"]["network"] == {
         "hyperNode": "switch",
         "tier": 2,
@@ -133,7 +137,9 @@ def test_a_gang_is_told_to_be_in_a_hyper_node_and_so_is_each_sub_group() -> None
         "\n    worker b in HyperNode rack-b (tier 1)"
     ) in text_of(found)
     objects.hyper_nodes.pop()
-    found = of_job(msgspec.convert(job("train", uid="u"), Job), seen, load_config(None), 0.0)
+    found = of_job(
+        msgspec.convert(job("train", uid="u"), Job), seen, Follower(load_config(None)).follow, 0.0
+    )
     assert "\n  its pods are in no HyperNode together\n" in text_of(found)
 
 

@@ -13,7 +13,7 @@ from pumice.cli.live.explanation_text import list_text, text_of
 from pumice.cli.live.explanations import events_about, of_job, of_pod, waiting_gangs
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.simulated import simulated
+from pumice.cli.live.simulated import Follower, simulated
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
 from tests.kit.builders import job, node, pod, pod_group, task
@@ -51,24 +51,31 @@ def assert_explained(found: dict[str, Any]) -> None:
 
 def test_a_job(seen: ReadableCluster) -> None:
     status = {"state": {"phase": "Pending", "message": WHY}}
-    found = of_job(msgspec.convert(job(uid="u", status=status), Job), seen, load_config(None), 0.0)
+    found = of_job(
+        msgspec.convert(job(uid="u", status=status), Job),
+        seen,
+        Follower(load_config(None)).follow,
+        0.0,
+    )
     assert found["message"] == f"Job default/train waits: {WHY}"
     assert_explained(found)
 
 
 def test_a_pod(seen: ReadableCluster) -> None:
-    assert_explained(of_pod(seen.objects.pods[0], seen, load_config(None), 0.0))
+    assert_explained(of_pod(seen.objects.pods[0], seen, Follower(load_config(None)).follow, 0.0))
 
 
 def test_what_is_not_acted_on_yet_is_said_of_a_job_and_a_pod(seen: ReadableCluster) -> None:
     tasks = [task("w", topologyPolicy="restricted")]
-    found = of_job(msgspec.convert(job(tasks=tasks), Job), seen, load_config(None), 0.0)
+    found = of_job(
+        msgspec.convert(job(tasks=tasks), Job), seen, Follower(load_config(None)).follow, 0.0
+    )
     (text,) = found["notHereYet"]
     assert text.startswith("spec.tasks[0].topologyPolicy is not acted on yet: nodes are chosen")
     assert f"\n\n{text}\n" in text_of(found)
 
     claiming = msgspec.convert(pod("p", resourceClaims=[{"name": "gpu"}]), Pod)
-    (told,) = of_pod(claiming, seen, load_config(None), 0.0)["notHereYet"]
+    (told,) = of_pod(claiming, seen, Follower(load_config(None)).follow, 0.0)["notHereYet"]
     assert told.startswith("spec.resourceClaims is not acted on yet: devices of claims")
 
 
@@ -142,7 +149,7 @@ UNSCHEDULABLE = {"type": "Unschedulable", "reason": "NotEnoughResources", "messa
 
 def test_pods_beyond_the_minimum_of_a_gang_that_runs_do_not_wait_for_it() -> None:
     owner, seen = _surplus()
-    found = of_job(owner, seen, load_config(None), 0.0)
+    found = of_job(owner, seen, Follower(load_config(None)).follow, 0.0)
     ours = "its gang runs with its minimum of 2 without this pod; another one waits: 0/1 nodes are unavailable"
     assert [each["message"] for each in found["pods"]] == [
         "",
@@ -150,7 +157,7 @@ def test_pods_beyond_the_minimum_of_a_gang_that_runs_do_not_wait_for_it() -> Non
         "0/1 nodes are unavailable",
         ours,
     ]
-    told = of_pod(seen.objects.pods[3], seen, load_config(None), 0.0)
+    told = of_pod(seen.objects.pods[3], seen, Follower(load_config(None)).follow, 0.0)
     assert told["message"] == f"Pod default/train-w-3 waits: {ours}"
     text = text_of(found)
     assert "waits for its gang" not in text
@@ -206,7 +213,7 @@ def test_an_evicted_pod_is_told_though_another_of_its_name_is_there() -> None:
         event("other-w-0", "of a third", "2026-01-01T00:00:03Z"),
     ]
     seen = ReadableCluster("default", ClusterObjects(), events=events)
-    found = of_job(owner, seen, load_config(None), 0.0)
+    found = of_job(owner, seen, Follower(load_config(None)).follow, 0.0)
     assert [each["message"] for each in found["events"]] == ["preempted", "evicted"]
 
 
@@ -222,7 +229,9 @@ def test_gangs_that_run_by_another_scheduler_name_do_not_stand_before_one_that_w
         pod_groups=msgspec.convert(groups, list[PodGroup]),
         pods=[msgspec.convert(running, Pod), waiting],
     )
-    found = of_pod(waiting, ReadableCluster("default", objects), load_config(None), 0.0)
+    found = of_pod(
+        waiting, ReadableCluster("default", objects), Follower(load_config(None)).follow, 0.0
+    )
     assert found["ahead"] == []
     assert "the largest free place is 3 cpu" in found["summary"]
 
@@ -239,7 +248,7 @@ def test_a_pod_without_a_gang_waits_for_what_its_last_warning_says() -> None:
         )
     ]
     seen = ReadableCluster("default", ClusterObjects(), events=events)
-    found = of_pod(waiting, seen, load_config(None), 0.0)
+    found = of_pod(waiting, seen, Follower(load_config(None)).follow, 0.0)
     assert found["message"] == "Pod default/train-0 waits: cannot create PodGroup: no such queue"
 
 
@@ -266,7 +275,7 @@ def test_a_job_of_a_controller_that_says_nothing_about_failed_pods() -> None:
         "message": "RestartPod: pod train-worker-0 failed (spec.policies[0])",
     }
     seen = ReadableCluster("default", ClusterObjects(pods=pods), events=[event])
-    found = of_job(owner, seen, load_config(None), 0.0)
+    found = of_job(owner, seen, Follower(load_config(None)).follow, 0.0)
     [failure] = found["failures"]
     assert failure == {
         "task": "worker",
@@ -305,7 +314,7 @@ def test_what_the_first_sentence_says_is_not_said_again() -> None:
     status = {"state": {"phase": "Failed", "message": f"1 of 2; {message}"}}
     owner = msgspec.convert(job("train", uid="u", status=status), Job)
     seen = ReadableCluster("default", ClusterObjects(pods=[gone]))
-    text = text_of(of_job(owner, seen, load_config(None), 0.0))
+    text = text_of(of_job(owner, seen, Follower(load_config(None)).follow, 0.0))
     assert text.startswith(f"Job default/train is Failed: 1 of 2; {message}; its pods were on n")
     assert "Failed pods" not in text
 
@@ -313,7 +322,7 @@ def test_what_the_first_sentence_says_is_not_said_again() -> None:
 def test_a_pod_that_failed() -> None:
     gone = _failed("train-worker-0", message="\x1b[31mno data")
     seen = ReadableCluster("default", ClusterObjects(pods=[gone]))
-    found = of_pod(gone, seen, load_config(None), 0.0)
+    found = of_pod(gone, seen, Follower(load_config(None)).follow, 0.0)
     assert found["message"] == (
         "Pod default/train-worker-0 is on node n (Failed): failed with exit code 137"
         ' (OOMKilled: out of memory): "no data"'

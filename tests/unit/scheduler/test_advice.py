@@ -6,7 +6,7 @@ import pytest
 
 from pumice.scheduler import load_config
 from pumice.scheduler.advice import Advice, advise
-from pumice.scheduler.simulate import ClusterObjects
+from pumice.scheduler.simulate import ClusterObjects, Simulation
 from tests.unit.scheduler.scenarios import (
     NOW,
     case_id,
@@ -27,8 +27,10 @@ def advice_for(case: dict[str, Any], **settings: bool) -> Advice:
         pod_groups=[pod_group(row) for row in case["podgroups"]],
         pods=[pod(row) for row in rows],
     )
-    config = load_config(None)
-    return advise(objects, config, objects.pod_groups[0], NOW, names=("volcano",), **settings)
+    simulation = Simulation(objects, load_config(None))
+    found = advise(simulation, objects, objects.pod_groups[0], NOW, **settings)
+    assert advise(simulation, objects, objects.pod_groups[0], NOW, **settings) == found, "undone"
+    return found
 
 
 @pytest.mark.parametrize("case", load_cases("advice.yaml"), ids=case_id)
