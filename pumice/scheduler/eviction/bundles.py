@@ -19,7 +19,7 @@ from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import Reversed
 
-__all__ = ["VictimBundle", "bundles", "wanted_columns"]
+__all__ = ["VictimBundle", "VictimOrder", "breaks", "bundles", "wanted_columns"]
 
 
 class VictimBundle(msgspec.Struct, frozen=True, eq=False):
@@ -38,6 +38,39 @@ class VictimBundle(msgspec.Struct, frozen=True, eq=False):
     def has(self, keys: Set[str]) -> bool:
         """Whether any of the pods is among those with these keys."""
         return any(task.key in keys for task in self.tasks)
+
+
+class VictimOrder:
+    """The order in which pods of one node go, each for itself; keys of gangs and queues are taken once, so before a decision."""
+
+    def __init__(self, session: Session, rules: EvictionRules) -> None:
+        self._state = session.state
+        self._answers = session.answers
+        self._rules = rules
+        self._ranks: dict[str, SortKey] = {}
+        self._queues: dict[str, SortKey] = {}
+
+    def of(self, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """The pods of a node in order."""
+        jobs, ranks, answers = self._state.jobs, self._ranks, self._answers
+        entries: list[tuple[SortKey, SortKey, str, str, TaskInfo]] = []
+        for task in tasks:
+            holder = jobs[task.job].holder(task)
+            rank = ranks.get(holder.key)
+            if rank is None:
+                rank = ranks[holder.key] = answers.job_rank(holder)
+            entries.append((rank, answers.task_key(task), task.key, holder.queue, task))
+        entries.sort(reverse=True)
+        if self._rules.queue_key is not None and len({entry[3] for entry in entries}) > 1:
+            entries.sort(key=lambda entry: self._queue_key(entry[3]))
+        return [entry[4] for entry in entries]
+
+    def _queue_key(self, name: str) -> SortKey:
+        key = self._queues.get(name)
+        if key is None:
+            assert self._rules.queue_key is not None
+            key = self._queues[name] = self._rules.queue_key(self._state.queues[name])
+        return key
 
 
 class _Gang(msgspec.Struct, frozen=True, eq=False):
@@ -205,6 +238,11 @@ def _safe(job: JobInfo, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
         if task.role in roles:
             roles[task.role] -= 1
     return found
+
+
+def breaks(job: JobInfo, tasks: Sequence[TaskInfo]) -> bool:
+    """Whether a gang that is not below its minimum would be so without these pods, which are still there."""
+    return len(_safe(job, tasks)) < len(tasks)
 
 
 def wanted_columns(needs: Ints) -> Ints:

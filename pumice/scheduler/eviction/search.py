@@ -1,22 +1,29 @@
 """The search for victims, of which actions are settings: how a gang gets its places, and what becomes of what was found.
 
 A gang that is to be near to each other in the network, and every gang if gangs go as a whole, gets room for all of its pods at once,
-bundle by bundle in the best domain; others pod by pod. The evictions are decided together if they suffice; otherwise they are
-undone, and it is recorded why they do not help.
+in one of the domains of the network; others get it pod by pod, each on one of the nodes. It is one search: of the places that come into
+question that is taken in which it costs least to evict the bundles that have to go. The evictions are decided together if they suffice;
+otherwise they are undone, and it is recorded why they do not help.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
+
 from pumice.api.queues import Queue
-from pumice.scheduler.eviction.gang_search import GangSearch, lost_minimum
-from pumice.scheduler.eviction.pod_search import PodSearch
+from pumice.scheduler.eviction.attempt import Attempt, FoundRoom, Places
+from pumice.scheduler.eviction.domains import Domains, request_of
+from pumice.scheduler.eviction.nodes import NodeBounds, Nodes
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
+from pumice.scheduler.eviction.starving_jobs import lacking, may_help
 from pumice.scheduler.eviction.survey import Surveys
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, PENDING, TaskInfo
 from pumice.scheduler.placing.domain_queue import seeks_domain
+from pumice.scheduler.placing.requests import DomainRequest
 from pumice.scheduler.results import Event
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
@@ -30,15 +37,17 @@ class Search:
 
     Attributes:
         surveys: Which running pods may go.
-        pods: The search for one pod after the other.
     """
 
     def __init__(self, session: Session, setting: EvictionSetting) -> None:
         self._session = session
         self._setting = setting
         self.surveys = Surveys(session)
-        self.pods = PodSearch(session, self.surveys)
-        self._gangs = GangSearch(session, self.surveys)
+        self._bounds: dict[Hashable, NodeBounds] = {}
+        self._tentative: list[Hashable] = []
+        self._gangs: dict[Hashable, str] = {}
+        self._places: dict[Hashable, int] = {}
+        self._failed: dict[Hashable, str] = {}
 
     @contextmanager
     def turn(self, job: JobInfo) -> Iterator[None]:
@@ -47,7 +56,8 @@ class Search:
         with session.turn(job), session.nominations.lifted(job):
             yield
         if job.key in session.errors:  # results computed from its decisions are invalid
-            self.pods.clear()
+            self._bounds.clear()
+            self._tentative.clear()
             self.surveys.clear()
 
     def serve(
@@ -63,10 +73,26 @@ class Search:
             return False, None
         statement, failure = session.statement(), None
         if self._setting.by_gang or seeks_domain(session, job):
-            failure = self._gangs.seek(rules, queue, job, tasks, statement)
-        else:
-            self.pods.seek(rules, queue, job, tasks, statement)
+            failure = self._together(rules, queue, job, tasks, statement)
+        elif may_help(session, self.surveys, rules, queue, job):
+            self._one_by_one(rules, queue, job, tasks, statement)
         return self._finish(statement, job), failure
+
+    def find(
+        self, places: Places, statement: Statement, *, safe_last: bool = False
+    ) -> FoundRoom | None:
+        """The place where room costs least; None if there is room in none."""
+        best: FoundRoom | None = None
+        while some := places.following(best):
+            for place in some:
+                attempt = Attempt(self._session, statement, place, safe_last=safe_last)
+                attempt.run()
+                places.examined(attempt)
+                found = attempt.found
+                if found is not None and (best is None or found.cost < best.cost):
+                    best = found
+        places.end()
+        return best
 
     def _finish(self, statement: Statement, job: JobInfo) -> bool:
         """Commit the evictions for a gang if they are enough for it; otherwise undo them.
@@ -79,7 +105,7 @@ class Search:
         if not len(statement) or needs_none or not session.answers.is_pipelined(job):
             if len(statement):
                 statement.discard()
-                self.pods.discarded()
+                self.discarded()
             return False
         if victims:
             session.nominated.update(statement.promises)
@@ -92,8 +118,181 @@ class Search:
             session.events.extend(_of_broken_gangs(session, victims, job))
         session.outcome(job)
         session.commit(statement)
-        self.pods.committed()
+        self._tentative.clear()
         return True
+
+    def discarded(self) -> None:
+        """The decisions of a statement were undone: so are the results that depend on them."""
+        for key in self._tentative:
+            del self._bounds[key]
+        self._tentative.clear()
+        self._reset()
+
+    # -- pod by pod --------------------------------------------------------------------------
+
+    def _one_by_one(
+        self,
+        rules: EvictionRules,
+        queue: Queue,
+        job: JobInfo,
+        tasks: Sequence[TaskInfo],
+        statement: Statement,
+    ) -> None:
+        """Evict for one pod of a gang after the other, and promise them their places, until it has enough."""
+        session = self._session
+        kinds = {session.alike(task) for task in tasks}
+        counted = None
+        if len(kinds) == 1 and not session.nominations and tasks[0].shape.peers is None:
+            counted = rules.preemptor_class(session, Preemptor(tasks[0], job, queue))
+            if counted in self._places and self._places[counted] < lacking(job):
+                return  # an earlier gang with such pods found fewer places, and decisions only make them fewer
+        while tasks:
+            placed = len(statement)
+            left = self._try(rules, queue, job, tasks, statement)
+            if counted is not None and left:
+                self._places[counted] = len(statement.promises)
+            # A pod that others of its gang may give a node, by pod affinity or topology spread, is tried again after them.
+            tasks = [task for task in left if task.shape.peers and task.shape.peers.may_be_helped]
+            if len(statement) == placed:
+                break
+
+    def _try(
+        self,
+        rules: EvictionRules,
+        queue: Queue,
+        job: JobInfo,
+        tasks: Sequence[TaskInfo],
+        statement: Statement,
+    ) -> list[TaskInfo]:
+        """Evict for one pod after the other; those that found no place."""
+        answers = self._session.answers
+        failed: set[Hashable] = set()
+        left: list[TaskInfo] = []
+        for task in tasks:
+            self._session.time.check()
+            if not answers.is_starving(job):
+                break
+            kind = self._session.alike(task)
+            if kind in failed:
+                left.append(task)
+                continue
+            if rules.setting.reclaims and answers.why_not_preemptive(queue, task) is not None:
+                continue
+            if self.place(Preemptor(task, job, queue), rules, statement) is None:
+                failed.add(kind)
+                left.append(task)
+        return left
+
+    def place(
+        self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
+    ) -> FoundRoom | None:
+        """Evict pods for a pod where that costs least, and promise it its place; None if that is not possible."""
+        found = self.find(self.nodes(preemptor, rules, statement), statement)
+        if found is not None:
+            found.apply(statement)
+            if found.cost[1]:
+                self._reset()  # these gangs do not count as broken again on another node
+        return found
+
+    def nodes(self, preemptor: Preemptor, rules: EvictionRules, statement: Statement) -> Nodes:
+        """The nodes for a pod, with what is known of them from other pods of its class."""
+        key = rules.preemptor_class(self._session, preemptor)
+        known = self._bounds.get(key)
+        gang = self._gangs.get(key)
+        self._gangs[key] = preemptor.job.key
+        if known is None:
+            usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
+            seen = self.surveys.of(preemptor, rules, tentative=bool(len(statement)))
+            victims = seen.victims(usable, rules)
+            known = self._bounds[key] = NodeBounds(self._session, preemptor, victims)
+            if len(statement):
+                self._tentative.append(key)
+        elif gang != preemptor.job.key:
+            known.let_another_ask()
+        return Nodes(self._session, rules, preemptor, known)
+
+    def _reset(self) -> None:
+        for bounds in self._bounds.values():
+            bounds.reset()
+
+    # -- all pods of a gang ------------------------------------------------------------------
+
+    def _together(
+        self,
+        rules: EvictionRules,
+        queue: Queue,
+        job: JobInfo,
+        tasks: Sequence[TaskInfo],
+        statement: Statement,
+    ) -> EvictionFailure | None:
+        """Evict for a gang, and promise it its places; what it would still lack if that is not possible, as far as that is known.
+
+        Args:
+            rules: What may be evicted.
+            queue: Queue of the gang.
+            job: The gang.
+            tasks: Its pods for which others may be evicted, in their order.
+            statement: An empty statement.
+        """
+        session = self._session
+        waiting = [each for each in job.tasks.values() if each.status is PENDING]
+        if any(each.never_preempts for each in waiting) or not session.state.nodes.order:
+            return None
+        needed = tasks
+        if session.extensions.needs_minimum:
+            needed = tasks[: max(lacking(job), 1)]
+        if rules.setting.reclaims and (why := self._why_not_together(queue, needed, statement)):
+            return EvictionFailure(refused=why)
+        if not may_help(session, self.surveys, rules, queue, job):
+            return None
+        first = next((task for task in needed if not task.shape.is_empty), needed[0])
+        together = np.sum([task.shape.vector for task in needed], axis=0)
+        preemptor = Preemptor(first, job, queue, together)
+        request = request_of(session, job)
+        kind = self._kind(preemptor, rules, request, len(needed))
+        if kind in self._failed:
+            return EvictionFailure(lacks=self._failed[kind])
+        setting = rules.setting
+        seen = self.surveys.of(preemptor, rules)
+        while True:
+            domains = Domains(session, rules, preemptor, request, seen, statement)
+            found = self.find(domains, statement, safe_last=not setting.priority_first)
+            if found is not None:
+                found.apply(statement)
+                return None
+            if self.surveys.is_current(seen):
+                self._failed[kind] = domains.lacks
+                return EvictionFailure(lacks=domains.lacks)
+            seen = self.surveys.of(preemptor, rules, current=True)  # for what is said of it
+
+    def _kind(
+        self, preemptor: Preemptor, rules: EvictionRules, request: DomainRequest, needed: int
+    ) -> Hashable:
+        """Equal for gangs of which one finds too little if another one did; decisions only leave less."""
+        session, job = self._session, preemptor.job
+        if session.nominations or job.sub_groups is not None or job.group is None:
+            return job.key
+        kinds = Counter(session.alike(task) for task in request.pods)
+        asks = rules.preemptor_class(session, preemptor), frozenset(kinds.items()), needed
+        return *asks, request.limit.tier, request.limit.is_hard
+
+    def _why_not_together(
+        self, queue: Queue, tasks: Sequence[TaskInfo], statement: Statement
+    ) -> str:
+        """Why a queue may not take back what several pods need together, wherever they go; empty if it may."""
+        session = self._session
+        anywhere = session.state.nodes.order[0]
+        try:
+            for number, task in enumerate(tasks):
+                session.time.check()
+                why = session.answers.why_not_preemptive(queue, task)
+                if why is not None:
+                    enough = f"after {number} of {len(tasks)} pods, " if number else ""
+                    return enough + why.message
+                statement.pipeline(task, anywhere)
+            return ""
+        finally:
+            statement.discard()
 
     # -- why it does not help ----------------------------------------------------------------
 
@@ -141,8 +340,10 @@ def _of_broken_gangs(
     session: Session, victims: Sequence[TaskInfo], job: JobInfo
 ) -> Iterator[Event]:
     """What the owners of gangs are told that lose their minimum by evictions that have been decided."""
-    for other, count in lost_minimum(session, victims).items():
+    for other, count in Counter(task.job for task in victims).items():
         broken = session.state.jobs[other]
+        if not broken.is_short or broken.ready + count < broken.min_member:
+            continue
         left = sum([broken.counts[status] for status in ALLOCATED_LIKE])
         pods = f"{count} pod{'' if count == 1 else 's'}"
         what = (

@@ -12,7 +12,9 @@ import yaml
 
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.scheduler import CycleResult
-from pumice.scheduler.eviction.gang_search import GangSearch
+from pumice.scheduler.eviction.attempt import FoundRoom
+from pumice.scheduler.eviction.domains import Domains
+from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.session.victims import judge
 from tests.unit.scheduler.scenarios import (
@@ -208,13 +210,13 @@ def test_gangs_that_find_too_little_are_looked_at_once_for_all_of_their_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sought = []
-    find = GangSearch.find
+    find = Search.find
 
-    def finding(search: GangSearch, preemptor: Preemptor, *others: Any) -> str:
-        sought.append(preemptor.job.name)
-        return find(search, preemptor, *others)
+    def finding(search: Search, domains: Domains, *others: Any, **how: Any) -> FoundRoom | None:
+        sought.append(domains.preemptor.job.name)
+        return find(search, domains, *others, **how)
 
-    monkeypatch.setattr(GangSearch, "find", finding)
+    monkeypatch.setattr(Search, "find", finding)
     running = {"v": ["q", 3, 3, "low", "abc"], "o": ["q", 1, 1, "high", "d"]}
     waiting = {name: ["q", 4, 4, "high"] for name in ("p", "p2", "p3")}
     scenario = scenario_of({"gangs": running | waiting | {"larger": ["q", 5, 5, "high"]}})

@@ -6,11 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.eviction.bounds import highest_importance
-from pumice.scheduler.eviction.pod_search import PodSearch
+from pumice.scheduler.eviction.attempt import FoundRoom
+from pumice.scheduler.eviction.nodes import highest_importance
+from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting, rules_for
-from pumice.scheduler.eviction.survey import Surveys
-from pumice.scheduler.eviction.victim_sets import NodeVictims
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -189,11 +188,15 @@ def _waiting(session: Session) -> list[Preemptor]:
     ]
 
 
+def _decided(plan: FoundRoom | None) -> Any:
+    return plan and (plan.cost, [task.key for task in plan.victims])
+
+
 def _check_all(scenario: Scenario, *, reclaims: bool, guards: bool) -> None:
     """Twice the same search: each pod with what was decided for those before, and then all of it undone."""
     session = open_session(scenario)
     before = dump(scenario.state)
-    search = PodSearch(session, Surveys(session))
+    search = Search(session, RECLAIM if reclaims else PREEMPT)
     found = []
     for _ in range(2):
         statement = session.statement()
@@ -205,32 +208,31 @@ def _check_all(scenario: Scenario, *, reclaims: bool, guards: bool) -> None:
         search.discarded()
         assert dump(scenario.state) == before
         found.append(plans)
-    assert found[0] == found[1]
+    assert [_decided(each) for each in found[0]] == [_decided(each) for each in found[1]]
     session.close()
 
 
 def _check(
     session: Session,
-    search: PodSearch,
+    search: Search,
     preemptor: Preemptor,
     statement: Statement,
     *,
     reclaims: bool,
     guards: bool,
-) -> NodeVictims | None:
+) -> FoundRoom | None:
     rules = rules_for(session, RECLAIM if reclaims else PREEMPT, preemptor.job, preemptor.queue)
     expected = _slow(session, preemptor, rules, guards=guards)
-    plan = search.find(preemptor, rules, statement)
+    plan = search.find(search.nodes(preemptor, rules, statement), statement)
     if expected is None or plan is None:
         assert (expected, plan) == (None, None)
         return None
     assert plan.cost[:3] == expected[0]
-    record = session.state.nodes.order[plan.row]
+    record = session.state.nodes.order[int(plan.cost[-1])]
     victims = _slow_node(session, preemptor, rules, record, guards=guards)
     assert victims is not None
     assert {task.key for task in victims} == {task.key for task in plan.victims}
-    search.apply(plan, preemptor, statement)
-    return plan
+    return search.place(preemptor, rules, statement)
 
 
 @EXAMPLES
@@ -275,15 +277,14 @@ def test_what_gangs_alike_have_found_before_changes_nothing(cluster: dict[str, A
     """Answers of drf become stricter with each pod of a gang; the next gang starts with the first answers again."""
     scenario = Scenario(cluster, config_text([["drf"]]))
     session = open_session(scenario)
-    shared = PodSearch(session, Surveys(session))
+    shared = Search(session, PREEMPT)
     statement = session.statement()
     for preemptor in _waiting(session):
         rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
-        alone = PodSearch(session, Surveys(session)).find(preemptor, rules, statement)
-        plan = shared.find(preemptor, rules, statement)
-        assert plan == alone
-        if plan is not None:
-            shared.apply(plan, preemptor, statement)
+        other = Search(session, PREEMPT)
+        alone = other.find(other.nodes(preemptor, rules, statement), statement)
+        plan = shared.place(preemptor, rules, statement)
+        assert _decided(plan) == _decided(alone)
 
 
 def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
@@ -310,7 +311,7 @@ def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
         config_text([["drf"], ["nodeorder"]]),
     )
     session = open_session(scenario)
-    search, statement = PodSearch(session, Surveys(session)), session.statement()
+    search, statement = Search(session, PREEMPT), session.statement()
     plans = []
     for preemptor in _waiting(session):
         rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)

@@ -1,23 +1,30 @@
-"""For every node, how little could be evicted there for a pod: a lower bound, in columns and then in a heap.
+"""The nodes on which room can be made for a pod, those first on which it costs least.
 
-The possible victims (`running`) give, for each node, whether the pod can fit at all, the lowest priority of a victim,
-and the minimum number of victims. The search takes nodes in this order and computes each exactly; the result replaces
-the bound.
+How little could be evicted on a node is a lower bound: in columns first, and then in a heap. The possible victims give, for each node,
+whether the pod can fit at all, the lowest priority of a victim, and the minimum number of victims. Nodes are examined in this order,
+in growing batches, until none can be better than the best result; what a node costs then replaces its bound, for all pods of a class,
+also of other gangs.
 """
 
 import heapq
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
+from pumice.scheduler.eviction.attempt import Attempt, Cost, FoundRoom
+from pumice.scheduler.eviction.bundles import VictimBundle, VictimOrder, breaks
+from pumice.scheduler.eviction.settings import EvictionRules
+from pumice.scheduler.eviction.survey import may_go
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
 
-__all__ = ["NO_VICTIM", "Bounds", "Cost", "highest_importance"]
+__all__ = ["NodeBounds", "Nodes", "broken_gangs", "highest_importance"]
 
 NO_VICTIM = -(1 << 63)
 """Highest priority of no victims."""
@@ -25,11 +32,10 @@ NO_VICTIM = -(1 << 63)
 _HALF = 1 << 31
 """Priorities of pods lie between -_HALF and _HALF - 1."""
 
-Cost = tuple[float, ...]
-"""Highest priority of the victims, gangs broken, victims, the node's scores (the better the smaller), the node's row."""
+_GROWTH = 8
 
 
-class Bounds:
+class NodeBounds:
     """Lower bounds for all nodes and one class of preemptors.
 
     Attributes:
@@ -123,9 +129,10 @@ class Bounds:
         free = (allocatable - used + nodes.releasing[row] - nodes.pipelined[row]).tolist()
         return [need.amount - free[need.column] for need in self.ranking.pods.shape.needs]
 
-    def cost(self, row: int, victims: Sequence[TaskInfo], broken: int) -> Cost:
-        """What it costs to evict victims on a node."""
+    def cost(self, row: int, victims: Sequence[TaskInfo]) -> Cost:
+        """The highest priority of victims, gangs broken, victims, the node's scores (the better the smaller), and its row."""
         highest = highest_importance(self._session, victims)
+        broken = len(broken_gangs(self._session, victims))
         return (highest, broken, len(victims), *self._scores[row], row)
 
     def first(self, examined: Container[int]) -> Cost | None:
@@ -198,6 +205,138 @@ class Bounds:
         jobs = self._session.state.jobs
         lowest = min([_importance(jobs[task.job], task) for task in tasks])
         return (lowest, 0, 1, *self._scores[row], row)
+
+
+class _NodePlace:
+    """A node on which room is made for one pod; see `attempt.Place`."""
+
+    __slots__ = ("_lacks", "_needs", "_nodes", "_tasks", "is_tried", "row")
+
+    def __init__(self, nodes: "Nodes", row: int, tasks: Sequence[TaskInfo]) -> None:
+        self._nodes = nodes
+        self._tasks = tasks
+        self._needs: Sequence[Need] = nodes.bounds.ranking.pods.shape.needs
+        self._lacks = nodes.bounds.missing(row)
+        self.is_tried = nodes.are_tried
+        self.row = row
+
+    @property
+    def is_enough(self) -> bool:
+        return max(self._lacks) <= 0
+
+    def bundles(self) -> Iterator[VictimBundle]:
+        jobs = self._nodes.session.state.jobs
+        return (VictimBundle(jobs[task.job], (task,), False) for task in self._tasks)
+
+    def add(self, bundle: VictimBundle) -> None:
+        self._change(bundle, -1)
+
+    def put_back(self, bundle: VictimBundle) -> None:
+        self._change(bundle, 1)
+
+    def _change(self, bundle: VictimBundle, step: int) -> None:
+        vector, lacks = bundle.tasks[0].shape.vector, self._lacks
+        for place, need in enumerate(self._needs):
+            lacks[place] += step * vector.item(need.column)
+
+    def promise(self, statement: Statement) -> bool:
+        if self.is_tried and not self._nodes.fits(self.row):
+            return False
+        nodes = self._nodes
+        statement.pipeline(nodes.preemptor.task, nodes.session.state.nodes.order[self.row])
+        return True
+
+    def cost(self, victims: Sequence[TaskInfo]) -> Cost:
+        return self._nodes.bounds.cost(self.row, victims)
+
+
+class Nodes:
+    """The nodes in the order in which they are examined for one pod.
+
+    Attributes:
+        session: The session.
+        preemptor: The pod.
+        bounds: Lower bounds for pods of its class.
+        are_tried: Whether more than room decides, so that evictions must be tried.
+    """
+
+    def __init__(
+        self, session: Session, rules: EvictionRules, preemptor: Preemptor, bounds: NodeBounds
+    ) -> None:
+        self.session = session
+        self.preemptor = preemptor
+        self.bounds = bounds
+        self.are_tried = (
+            not bounds.ranking.counts_room_only
+            or session.answers.why_not_allocatable(preemptor.queue, preemptor.task) is not None
+        )
+        self._rules = rules
+        self._order = VictimOrder(session, rules)
+        self._examined: dict[int, Cost | None] = {}
+        self._size = 1
+
+    def following(self, best: FoundRoom | None) -> Sequence[_NodePlace]:
+        """The nodes to look at; none if no other one can be better than the best that was found."""
+        rows: list[int] = []
+        while len(rows) < self._size:
+            bound = self.bounds.first(self._examined)
+            if bound is None or (best is not None and best.cost <= bound):
+                break
+            row = int(bound[-1])
+            self._examined[row] = None
+            rows.append(row)
+        self._size *= _GROWTH
+        return self._places(rows) if rows else ()
+
+    def _places(self, rows: Sequence[int]) -> Sequence[_NodePlace]:
+        """Nodes with the pods that plugins let go, in order; where they refuse any, this is noted."""
+        tasks: list[TaskInfo] = []
+        ends = []
+        for row in rows:
+            tasks += self._order.of(self.bounds.candidates(row))
+            ends.append(len(tasks))
+        may = may_go(self.session, self._rules, self.preemptor, tasks)
+        refuses, start = not may.all(), 0
+        found = []
+        for row, end in zip(rows, ends, strict=True):
+            chosen = tasks[start:end]
+            if refuses:
+                self.bounds.refused.add(row)
+                chosen = [task for task, yes in zip(chosen, may[start:end], strict=True) if yes]
+            start = end
+            if chosen or not self.are_tried or self.bounds.ranking.fits_later()[row]:
+                found.append(_NodePlace(self, row, chosen))
+        return found
+
+    def fits(self, row: int) -> bool:
+        """Whether the pod can be placed on a node, now or once terminating pods are gone."""
+        asked, answers = self.preemptor, self.session.answers
+        if answers.why_not_allocatable(asked.queue, asked.task) is not None:
+            return False
+        return self.bounds.ranking.only(row, later=True) == row
+
+    def examined(self, attempt: Attempt) -> None:
+        """Note what was found on a node."""
+        if attempt.found is not None:
+            cost = attempt.found.cost
+            self._examined[int(cost[-1])] = cost
+
+    def end(self) -> None:
+        """The search is over: what nodes cost replaces their bounds, unless that is so for this pod alone."""
+        for row, cost in self._examined.items():
+            if self.are_tried:
+                self.bounds.put_back(row)
+            else:
+                self.bounds.settle(row, cost)
+
+
+def broken_gangs(session: Session, victims: Sequence[TaskInfo]) -> Sequence[JobInfo]:
+    """Gangs that have their minimum and would not any more without pods that are still there."""
+    jobs = session.state.jobs
+    lost: dict[str, list[TaskInfo]] = {}
+    for task in victims:
+        lost.setdefault(task.job, []).append(task)
+    return [jobs[key] for key, tasks in lost.items() if breaks(jobs[key], tasks)]
 
 
 def highest_importance(session: Session, victims: Sequence[TaskInfo]) -> int:

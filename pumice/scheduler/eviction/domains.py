@@ -1,0 +1,275 @@
+"""The domains of the network in which room can be made for all pods of a gang at once; the whole cluster for a gang without a limit."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+from msgspec.structs import replace
+
+from pumice.scheduler.eviction.attempt import Attempt, Cost, FoundRoom
+from pumice.scheduler.eviction.bundles import VictimBundle, bundles, wanted_columns
+from pumice.scheduler.eviction.nodes import broken_gangs, highest_importance
+from pumice.scheduler.eviction.room import Room
+from pumice.scheduler.eviction.settings import EvictionRules
+from pumice.scheduler.eviction.starving_jobs import lacking, waits
+from pumice.scheduler.eviction.survey import Survey, may_go
+from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.candidates import Preemptor
+from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
+from pumice.scheduler.placing.domain_search import DomainSearch
+from pumice.scheduler.placing.filling import Filling, Promising
+from pumice.scheduler.placing.requests import Demand, DomainRequest, Members, Placed, scores
+from pumice.scheduler.session.outcomes import JobOutcome
+from pumice.scheduler.session.session import Session
+from pumice.scheduler.session.statement import Statement
+from pumice.scheduler.topology.limits import limit_of
+from pumice.scheduler.topology.tree import Domain
+
+__all__ = ["Domains", "request_of"]
+
+_ASKED = 32
+"""Bundles about which plugins are asked first; the number doubles each time."""
+
+_ROUNDS = 8
+"""Refused bundles of a batch after each of which plugins are asked about the rest again."""
+
+
+class _DomainPlace:
+    """A domain in which room is made for a gang; see `attempt.Place`."""
+
+    is_tried = True
+
+    def __init__(self, domains: "Domains", domain: Domain) -> None:
+        self._domains = domains
+        self._session = domains.session
+        self._rules = domains.rules
+        is_part = domain.parent is not None
+        self._inside: Bools | None = self._session.levels.tree.mask(domain) if is_part else None
+        demands = self._here(domains.request.demands)
+        self._room = Room(self._session.view.rows, self._session.view.row_of, demands)
+        self._gone: list[VictimBundle] = []
+        self.domain = domain
+
+    def _here(self, demands: Sequence[Demand]) -> Sequence[Demand]:
+        """The places that the gang needs at least, in the domain."""
+        if self._inside is None:
+            return demands
+        return [each._replace(nodes=each.nodes & self._inside) for each in demands]
+
+    @property
+    def is_enough(self) -> bool:
+        return self._room.is_enough
+
+    def add(self, bundle: VictimBundle) -> None:
+        self._room.add(bundle)
+
+    def put_back(self, bundle: VictimBundle) -> None:
+        self._room.put_back(bundle)
+
+    def promise(self, statement: Statement) -> bool:
+        session, asked = self._session, self._domains.preemptor
+        promising = Promising(self._rules.setting.reclaims)
+        tasks = to_try(session, asked.job, self._domains.request.pods)
+        if isinstance(tasks, DomainQueue):
+            tasks.promise(asked.queue, statement, self.domain, promising)
+            answers = session.answers
+            return answers.is_pipelined(asked.job) and not answers.is_starving(asked.job)
+        filling = Filling(session, asked.queue, asked.job, statement, JobOutcome(), promising)
+        return filling.fill(tasks)
+
+    def cost(self, victims: Sequence[TaskInfo]) -> Cost:
+        """Gangs broken, the highest priority, pods, tier, how full it is afterwards; where pods go for themselves, the priority first."""
+        session, setting = self._session, self._rules.setting
+        highest, broken = (
+            highest_importance(session, victims),
+            len(broken_gangs(session, victims)),
+        )
+        is_first = setting.priority_first or not setting.by_gang
+        first = (highest, broken) if is_first else (broken, highest)
+        fullness = self._fullness(victims) if self._domains.are_several else 0.0
+        return (*first, len(victims), self.domain.tier, -fullness, self.domain.name)
+
+    def _fullness(self, victims: Sequence[TaskInfo]) -> float:
+        """How good the domain is for the gang once victims have gone, as plugins say it."""
+        session = self._session
+        nodes, row_of = session.levels.tree.mask(self.domain), session.state.nodes.row_of
+        gone = np.zeros(session.view.rows.used.shape[1], dtype=np.int64)
+        for task in victims:
+            if nodes[row_of(task.node)]:
+                gone += task.shape.vector
+        domains = session.levels.side_by_side([self.domain])
+        return float(scores(session, self._domains.request, domains, gone)[0])
+
+    # -- bundles -----------------------------------------------------------------------------
+
+    def bundles(self) -> Iterator[VictimBundle]:
+        return self._allowed(self._source(self._rules))
+
+    def _source(self, rules: EvictionRules) -> Iterator[VictimBundle]:
+        needs = self._domains.preemptor.vector
+        nodes = self._room.nodes
+        return bundles(self._session, rules, self._domains.seen, nodes, self._inside, needs)
+
+    def _allowed(self, source: Iterator[VictimBundle]) -> Iterator[VictimBundle]:
+        """Those that may go after all those before them; plugins are asked about ever more at once."""
+        asked = _ASKED
+        while batch := list(islice(source, asked)):
+            asked *= 2
+            for bundle in self._allowed_of(batch):
+                self._gone.append(bundle)
+                yield bundle
+
+    def _allowed_of(self, batch: Sequence[VictimBundle]) -> list[VictimBundle]:
+        """Those bundles of which all pods may go after what has gone before.
+
+        A refused bundle takes nothing from those behind it, so plugins are asked again without it. After some rounds those that seem
+        to be refused, because of what others take or for a pod that they share, are left out together.
+        """
+        kept: list[VictimBundle] = []
+        left = list(batch)
+        for _ in range(_ROUNDS):
+            self._session.time.check()
+            refused = self._refused([*self._gone, *kept], left)
+            first = next((place for place, each in enumerate(left) if each.has(refused)), None)
+            if first is None:
+                return kept + left
+            kept += left[:first]
+            left = left[first + 1 :]
+        refused = self._refused([*self._gone, *kept], left)
+        return kept + [each for each in left if not each.has(refused)]
+
+    def _refused(self, gone: Sequence[VictimBundle], batch: Sequence[VictimBundle]) -> set[str]:
+        """Keys of the pods of a batch that may not go after others, each asked about with the first bundle that it is in."""
+        listed: dict[str, tuple[TaskInfo, int]] = {}
+        for number, bundle in enumerate([*gone, *batch]):
+            for task in bundle.tasks:
+                listed.setdefault(task.key, (task, number))
+        tasks = [task for task, _ in listed.values()]
+        numbers: Ints = np.array([number for _, number in listed.values()], dtype=np.int64)
+        may = may_go(self._session, self._rules, self._domains.preemptor, tasks, numbers)
+        return {
+            tasks[place].key for place in np.flatnonzero(~may & (numbers >= len(gone))).tolist()
+        }
+
+    # -- explaining --------------------------------------------------------------------------
+
+    def what_lacks(self) -> str | None:
+        """What the gang would lack even if all went that may go, empty if nothing may; None if that may be enough."""
+        seen, room = self._domains.seen, self._room
+        rows = seen.victims(room.nodes, self._rules)
+        lacks = room.shortage(room.most(seen.running.node[rows], seen.running.vectors[rows]))
+        if lacks is None or not len(rows):
+            return None if lacks is None else ""
+        gone = "the pod that may go" if len(rows) == 1 else f"the {len(rows)} pods that may go"
+        found, needed = lacks
+        name = self.domain.name
+        where = f"{name} would hold" if name else "nodes would hold"
+        return f"even without {gone}, {where} {found} of {needed} pods"
+
+    def what_would_break(self, attempt: Attempt) -> str:
+        """Which gang would have to be broken for an attempt to succeed, if none may be."""
+        setting = self._rules.setting
+        if setting.breaks or not setting.by_gang:
+            return ""
+        breaking = replace(self._rules, setting=replace(setting, breaks=True))
+        whole = (bundle for bundle in self._source(breaking) if bundle.is_whole)
+        before = len(attempt.chosen)
+        if not attempt.extend(self._allowed(whole), 1):
+            return ""
+        needed = attempt.without_spare(attempt.chosen[before:])
+        job = (needed or attempt.chosen[before:])[0].job
+        return f"would have to break {job.key} (priority {job.order_priority})"
+
+
+class Domains:
+    """The domains that are looked at for one gang: of those that could hold what it needs if they were empty, those that lack least.
+
+    Attributes:
+        session: The session.
+        rules: What may be evicted.
+        preemptor: The pod that asks, and the gang.
+        seen: Running pods.
+        request: The pods that wait.
+        are_several: Whether there are more domains than one.
+        lacks: What the gang would still lack in the first one, as far as that is known.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        rules: EvictionRules,
+        preemptor: Preemptor,
+        request: DomainRequest,
+        seen: Survey,
+        statement: Statement,
+    ) -> None:
+        self.session = session
+        self.rules = rules
+        self.preemptor = preemptor
+        self.seen = seen
+        self.request = request
+        self.lacks = ""
+        self._left = list(reversed(self._nearest(statement)))
+        self.are_several = len(self._left) > 1
+        self._place: _DomainPlace | None = None
+
+    def _nearest(self, statement: Statement) -> Sequence[Domain]:
+        """The domains, the whole cluster if the gang has no limit."""
+        request, session = self.request, self.session
+        root = session.levels.tree.root
+        if request.limit.tier is None:
+            return (root,)
+        needs, rows = self.preemptor.vector, session.view.rows
+        found: list[tuple[float, str, Domain]] = []
+        search = DomainSearch(session, self.preemptor.queue, self.preemptor.job, statement)
+        for domains in search.domains(request, search.inside(root)):
+            could = np.ones(len(domains), dtype=np.bool_)
+            for each in request.demands:
+                empty = session.places.empty(each.needs) * each.nodes
+                could &= domains.sums(empty) >= each.required
+            lacks = np.zeros(len(domains))
+            for column in wanted_columns(needs):
+                free = domains.sums(np.maximum(rows.future_idle(column), 0))
+                lacks += np.maximum(needs[column] - free, 0) / needs[column]
+            found += [
+                (float(lacks[place]), domain.name, domain)
+                for place, domain in enumerate(domains.domains)
+                if could[place]
+            ]
+        found.sort(key=lambda each: each[:2])
+        most = self.rules.setting.most_domains
+        most = min(most, session.extensions.most_domains or most)
+        return [domain for _, _, domain in found[:most]]
+
+    def following(self, _: FoundRoom | None, /) -> Sequence[_DomainPlace]:
+        """The next one; all of them are compared."""
+        while self._left:
+            place = self._place = _DomainPlace(self, self._left.pop())
+            lacks = place.what_lacks()
+            if lacks is None:
+                return (place,)
+            self.lacks = self.lacks or lacks
+        return ()
+
+    def examined(self, attempt: Attempt) -> None:
+        """Note what is missing in a domain."""
+        if attempt.found is None and not self.lacks and self._place is not None:
+            self.lacks = self._place.what_would_break(attempt)
+
+    def end(self) -> None:
+        """Nothing is kept."""
+
+
+def request_of(session: Session, job: JobInfo) -> DomainRequest:
+    """The pods of a gang that wait, and how many of them need a place at least."""
+    tree = session.levels.tree
+    needed = max(lacking(job), 1) if session.extensions.needs_minimum else 1
+    reads = not session.extensions.ignores_network and tree.has_hyper_nodes
+    reads &= any(each.call(job) for each in session.extensions.domain_search)
+    topology = job.group.spec.network_topology if reads and job.group is not None else None
+    limit = limit_of(topology, tree)
+    members = Members(session, job.tasks.values())
+    pods = [task for task in job.tasks.values() if waits(task)]
+    return DomainRequest(session, job.queue, pods, members, needed, limit, lambda: Placed.NOTHING)
