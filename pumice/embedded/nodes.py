@@ -7,13 +7,13 @@ has been deleted. Each pod has a timer of the event loop. All writes use the sto
 import asyncio
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 from pumice.api import keys, kinds
 from pumice.api.meta import format_time
+from pumice.embedded.node_objects import ready_node, warn
 from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
@@ -21,7 +21,7 @@ from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
 from pumice.embedded.streams import Containers
 
-__all__ = ["NodeRunner", "NodeTimings", "SimulatedNodes", "parse_duration", "ready_node"]
+__all__ = ["NodeRunner", "NodeTimings", "SimulatedNodes", "parse_duration"]
 
 _NODES = (kinds.NODE.group, kinds.NODE.plural)
 _PODS = (kinds.POD.group, kinds.POD.plural)
@@ -238,26 +238,7 @@ class SimulatedNodes:
         ]
         self._store.update_status(pod)
         for message in _doubts(pod):
-            self._warn(pod, message, moment)
-
-    def _warn(self, pod: Obj, message: str, moment: str) -> None:
-        meta = pod["metadata"]
-        about = {key: meta[key] for key in ("name", "namespace", "uid")}
-        event: Obj = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
-            "involvedObject": about | {"apiVersion": "v1", "kind": "Pod"},
-            "type": "Warning",
-            "reason": "InvalidAnnotation",
-            "message": message,
-            "source": {"component": "simulated-nodes"},
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
-            "count": 1,
-        }
-        with suppress(ApiStatusError):  # as in a namespace that is being deleted
-            self._store.create(event)
+            warn(self._store, pod, "InvalidAnnotation", message, moment, "simulated-nodes")
 
     def _end(self, pod: Obj) -> None:
         moment = format_time(self._clock())
@@ -278,54 +259,6 @@ class SimulatedNodes:
             self._end(pod)
             pod = self._store.get(kinds.POD, metadata["name"], metadata["namespace"]) or pod
         self._store.delete(kinds.POD, metadata["name"], metadata["namespace"], grace=0)
-
-
-def ready_node(
-    name: str,
-    capacity: dict[str, str],
-    labels: dict[str, str],
-    taints: list[Obj],
-    moment: str,
-    address: str,
-) -> Obj:
-    """A Node that is ready, as its kubelet registers it."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
-                "kubernetes.io/arch": "amd64",
-                **labels,
-            },
-        },
-        "spec": {"taints": taints} if taints else {},
-        "status": {
-            "capacity": capacity,
-            "allocatable": dict(capacity),
-            "conditions": [
-                {
-                    "type": "Ready",
-                    "status": "True",
-                    "reason": "KubeletReady",
-                    "message": "simulated node",
-                    "lastHeartbeatTime": moment,
-                    "lastTransitionTime": moment,
-                }
-            ],
-            "addresses": [
-                {"type": "InternalIP", "address": address},
-                {"type": "Hostname", "address": name},
-            ],
-            "nodeInfo": {
-                "kubeletVersion": "simulated",
-                "operatingSystem": "linux",
-                "architecture": "amd64",
-            },
-        },
-    }
 
 
 def _stage(pod: Obj) -> tuple[Any, ...]:

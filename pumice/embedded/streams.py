@@ -15,6 +15,7 @@ import termios
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from socket import AF_UNIX, SOCK_STREAM, fromfd, recv_fds, socketpair
 from typing import Annotated, Protocol, Self
 
 import msgspec
@@ -94,8 +95,8 @@ class Containers(Protocol):
             name: The pod's name.
             container: The container's name.
             command: Program and arguments.
-            descriptors: Standard input, output and error.
-            tty: Whether they are a terminal, which becomes the command's own.
+            descriptors: Standard input, output and error; with a terminal a socket, over which our end of the terminal is sent.
+            tty: Whether the command gets a terminal.
 
         Raises:
             ApiStatusError: 400: the container does not run, or has no such program.
@@ -178,6 +179,11 @@ async def _run(
             tty=asked.tty,
         )
     )
+    try:
+        await pipes.take_terminal(command)
+    except BaseException:
+        command.cancel()
+        raise
     client = asyncio.create_task(_receive(socket, pipes))
     outputs = [
         asyncio.create_task(_send(socket, stream, source))
@@ -223,34 +229,50 @@ class _Pipes:
     """A command's streams: pipes, or one terminal.
 
     Attributes:
-        theirs: The command's ends: standard input, output and error.
+        theirs: The command's ends: standard input, output and error, or a socket over which our end of the terminal comes.
         input: Where the client's input is written; None when it sends none, or no more.
         outputs: Where output is read from, by stream.
         terminal: Our end of the terminal.
+        channel: Our end of the socket.
     """
 
-    theirs: tuple[int, int, int]
+    theirs: tuple[int, ...]
     input: int | None
     outputs: dict[int, int]
     terminal: int | None = None
+    channel: int | None = None
     _closed: set[int] = field(default_factory=set)
 
     @classmethod
     def open(cls, asked: ContainerCommandRequest) -> Self:
         """Open what the client wants to use."""
         if asked.tty:
-            ours, theirs = os.openpty()
-            pipes = cls((theirs,) * 3, ours, {STDOUT: ours}, ours)
-        else:
-            (out, theirs_out), (err, theirs_err) = os.pipe(), os.pipe()
-            theirs_in, into = os.pipe()
-            pipes = cls((theirs_in, theirs_out, theirs_err), into, {STDOUT: out, STDERR: err})
-        for mine in (pipes.input, *pipes.outputs.values()):
-            if mine is not None:
-                os.set_blocking(mine, False)
-        if not asked.tty and STDIN not in asked.streams:
+            ours, theirs = (each.detach() for each in socketpair())
+            os.set_blocking(ours, False)
+            return cls((theirs,), None, {}, channel=ours)
+        (out, theirs_out), (err, theirs_err) = os.pipe(), os.pipe()
+        theirs_in, into = os.pipe()
+        pipes = cls((theirs_in, theirs_out, theirs_err), into, {STDOUT: out, STDERR: err})
+        for mine in (into, out, err):
+            os.set_blocking(mine, False)
+        if STDIN not in asked.streams:
             pipes.end_input()
         return pipes
+
+    async def take_terminal(self, command: asyncio.Task[int]) -> None:
+        """Wait for our end of the terminal, if there is to be one; the command may end before it makes one."""
+        if self.channel is None:
+            return
+        there = asyncio.create_task(_ready(self.channel))
+        await asyncio.wait([command, there], return_when=asyncio.FIRST_COMPLETED)
+        there.cancel()
+        await asyncio.gather(there, return_exceptions=True)
+        receiver = fromfd(self.channel, AF_UNIX, SOCK_STREAM)
+        with receiver, contextlib.suppress(BlockingIOError):
+            _, descriptors, _, _ = recv_fds(receiver, 1, 1)
+            for each in descriptors:
+                os.set_blocking(each, False)
+                self.input = self.terminal = self.outputs[STDOUT] = each
 
     def end_input(self) -> None:
         """Let the command read the end of its input."""
@@ -266,7 +288,7 @@ class _Pipes:
 
     def close_all(self) -> None:
         """Close what is still open."""
-        self.close(*self.theirs, self.input, *self.outputs.values(), self.terminal)
+        self.close(*self.theirs, self.input, *self.outputs.values(), self.terminal, self.channel)
 
 
 async def _send(socket: web.WebSocketResponse, stream: int, source: int) -> None:

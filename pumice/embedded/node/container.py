@@ -43,7 +43,7 @@ def become(
     root = Root(spec["scratch"], spec["layers"], spec["size"])
     root.build(spec["mounts"], spec["folder"], is_read_only=spec["is_root_read_only"])
     for mount in spec["mounts"]:
-        _show(root, mount)
+        _show(root, mount, spec["hidden"])
     syscalls.pivot(root.path)
     os.chdir(spec["folder"])
     for name, limit in spec["limits"].items():
@@ -58,9 +58,11 @@ def join(spec: dict[str, Any], first: int, descriptors: list[int]) -> NoReturn:
     Args:
         spec: What the node's `execute` takes.
         first: The container's first process.
-        descriptors: Its standard input, output and error, and `cgroup.procs` of the container's cgroups.
+        descriptors: Its standard input, output and error, or the socket that gets the other end of its terminal; then `cgroup.procs` of the container's
+            cgroups.
     """
-    standard, cgroups = descriptors[:3], descriptors[3:]
+    count = 1 if spec["tty"] else 3
+    standard, cgroups = descriptors[:count], descriptors[count:]
     kinds = {
         "net": syscalls.NEW_NET,
         "uts": syscalls.NEW_UTS,
@@ -81,8 +83,20 @@ def join(spec: dict[str, Any], first: int, descriptors: list[int]) -> NoReturn:
         resource.setrlimit(getattr(resource, name), (limit, limit))
     os.setsid()
     if spec["tty"]:
-        fcntl.ioctl(standard[0], termios.TIOCSCTTY, 0)
+        standard = [_terminal(spec, standard[0])] * 3
     _execute(spec, (standard[0], standard[1], standard[2]), ends_with_parent=True)
+
+
+def _terminal(spec: dict[str, Any], channel: int) -> int:
+    """Make a terminal in the container, where programs find its name, and send its other end over a socket."""
+    ours, theirs = os.openpty()
+    if spec["changes_user"]:
+        os.fchown(theirs, spec["user"], -1)
+    with socket.socket(fileno=channel) as sender:
+        socket.send_fds(sender, [b"+"], [ours])
+    os.close(ours)
+    fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+    return theirs
 
 
 def _forward(child: int) -> NoReturn:
@@ -93,15 +107,17 @@ def _forward(child: int) -> NoReturn:
     os._exit(code if code >= 0 else 128 - code)
 
 
-def _show(root: Root, mount: dict[str, Any]) -> None:
+def _show(root: Root, mount: dict[str, Any], hidden: str) -> None:
     try:
         source = source_of(mount)
     except OSError as error:
         what = f"{mount['path'] or mount['base']}: {error.strerror}"
         raise OSError(error.errno, f"volume {mount['volume']}: {what}") from None
+    at, is_own = f"/proc/self/fd/{source}", bool(mount["own"])
     try:
-        at = f"/proc/self/fd/{source}"
-        root.show(at, mount["target"], is_read_only=mount["is_read_only"], is_own=not mount["base"])
+        root.show(at, mount["target"], is_read_only=mount["is_read_only"], is_own=is_own)
+        if not is_own:
+            root.hide(hidden, os.readlink(at), mount["target"])
     finally:
         os.close(source)
 

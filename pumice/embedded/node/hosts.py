@@ -1,8 +1,8 @@
 """The host file of each pod: the names that the cluster's DNS would know.
 
 A pod's own name of a headless Service resolves as soon as the pod has an address where the Service publishes pods that
-are not ready, and once its containers run where it does not. So do the Service's name, with every pod, and the name of another
-Service that selects a single pod; there is nothing that would share connections out among several.
+are not ready, and once its containers run where it does not. So does the name of every Service, with the addresses of its pods: most
+programs take the first, as nothing shares connections out.
 
 Pure: pods and Services in, texts out.
 """
@@ -88,8 +88,6 @@ def _published(pods: list[NamedPod], services: Iterable[Raw]) -> dict[str, str]:
             and (pod.is_ready or spec.get("publishNotReadyAddresses"))
         ]
         is_headless = spec.get("clusterIP") == "None"
-        if not is_headless and len(chosen) != 1:
-            continue
         found = lines.setdefault(namespace, [])
         for pod in chosen:
             if is_headless and pod.manifest["spec"].get("subdomain") == name:

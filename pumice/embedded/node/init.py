@@ -266,7 +266,7 @@ class FirstProcess:
             os.fchmod(file.fileno(), 0o666)
         for each in request["mounts"]:
             each["base"] = each["base"] or f"{self._folder}/{pod}/{each['own']}"
-        request["scratch"] = scratch
+        request |= {"scratch": scratch, "hidden": os.path.realpath(self._folder)}
         sandbox = [(self._sandboxes[pod][each], kind) for each, kind in _SANDBOX.items()]
         syscalls.unshare(syscalls.NEW_PID)
         try:

@@ -22,7 +22,7 @@ from pumice.embedded.node.hosts import NamedPod, host_files
 from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
 from pumice.embedded.node.pod import ProcessPod
-from pumice.embedded.nodes import ready_node
+from pumice.embedded.node_objects import ready_node, warn
 from pumice.embedded.statuses import ApiStatusError, bad_request
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
@@ -37,6 +37,7 @@ _SERVICES = (kinds.SERVICE.group, kinds.SERVICE.plural)
 _FILES = {(kind.group, kind.plural) for kind in _KINDS.values()}
 MOST_PODS = 1000
 """Pods that run at a time: a bridge of Linux has 1,024 ports."""
+_ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
 _SOON = 0.05
 """Seconds in which changes of names are gathered."""
 
@@ -80,7 +81,10 @@ class Kubelet:
         self, name: str, capacity: dict[str, str], labels: dict[str, str], taints: list[Obj]
     ) -> Obj:
         """Register a node that is ready."""
-        node = ready_node(name, capacity, labels, taints, format_time(self._clock()), "127.0.0.1")
+        moment = format_time(self._clock())
+        node = ready_node(
+            name, capacity, labels, taints, moment, "127.0.0.1", "processes", _ARCHITECTURE
+        )
         made = self._store.create(node)
         self.adopt(name)
         return made
@@ -155,8 +159,8 @@ class Kubelet:
             name: Of the pod.
             container: Its name.
             command: Program and arguments.
-            descriptors: Standard input, output and error.
-            tty: Whether they are a terminal.
+            descriptors: Standard input, output and error; with a terminal a socket, over which its other end is sent.
+            tty: Whether the program gets a terminal.
 
         Raises:
             ApiStatusError: The container does not run (400), or there is no such program.
@@ -221,23 +225,7 @@ class Kubelet:
     def warn(self, pod: ProcessPod, reason: str, message: str) -> None:
         """Write an event about a pod."""
         moment = format_time(self._clock())
-        meta = pod.manifest["metadata"]
-        about = {key: meta[key] for key in ("name", "namespace", "uid")}
-        event: Obj = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
-            "involvedObject": about | {"apiVersion": "v1", "kind": "Pod"},
-            "type": "Warning",
-            "reason": reason,
-            "message": message[:1024],
-            "source": {"component": "kubelet"},
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
-            "count": 1,
-        }
-        with suppress(ApiStatusError):  # as in a namespace that is being deleted
-            self._store.create(event)
+        warn(self._store, pod.manifest, reason, message, moment, "kubelet")
 
     async def name(self, pod: ProcessPod) -> None:
         """Write the host files in which a pod's names stand, before its containers start."""

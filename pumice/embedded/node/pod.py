@@ -184,7 +184,7 @@ class ProcessPod:
         self._stopping = asyncio.create_task(self._stop(grace, is_deleted=True))
 
     async def close(self) -> None:
-        """Let go of everything without a word: the node ends."""
+        """Cancel all tasks and close the logs, and write no status: the node ends."""
         self._stop_main()
         tasks = [self._main, *self._tasks, *([self._stopping] if self._stopping else [])]
         for task in tasks:

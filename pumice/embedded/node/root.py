@@ -74,7 +74,7 @@ class Root:
         with open("/proc/self/mountinfo") as mounts:
             self._mounted = dict(map(_place_and_kind, mounts))
         syscalls.mount("tmpfs", scratch, f"mode=755,size={size},nr_inodes={FILES}")
-        for name in ("root", "upper", "work"):
+        for name in ("root", "upper", "workdir"):
             os.mkdir(f"{scratch}/{name}")
 
     def build(self, mounts: Sequence[dict[str, Any]], folder: str, *, is_read_only: bool) -> None:
@@ -170,7 +170,7 @@ class Root:
             layers: Folders from the bottom up.
             wanted: Paths of folders that the upper layer is to have.
         """
-        upper, work = f"{self._scratch}/upper/{name or '.'}", f"{self._scratch}/work/{name or '.'}"
+        upper, work = (f"{self._scratch}/{each}/{name or '.'}" for each in ("upper", "workdir"))
         if name:
             os.makedirs(upper, exist_ok=True)
             os.makedirs(work, exist_ok=True)
@@ -241,6 +241,25 @@ class Root:
         except OSError as error:
             what = f"mountPath {target} cannot be mounted: {error.strerror}"
             raise OSError(error.errno, what) from None
+
+    def hide(self, hidden: str, source: str, target: str) -> None:
+        """Leave a mount out of a folder that was shown: it is an empty folder there.
+
+        Args:
+            hidden: Where it is mounted on the machine.
+            source: The folder of the machine.
+            target: Where it is shown.
+
+        Raises:
+            OSError: The folder lies in it.
+        """
+        if f"{source}/".startswith(f"{hidden}/"):
+            raise OSError(errno.EACCES, f"{source} is the node's own")
+        if hidden.startswith(f"{source.rstrip('/')}/"):
+            place = place_of(
+                self.path, f"{target}/{os.path.relpath(hidden, source)}", is_folder=True
+            )
+            syscalls.unmount(f"/proc/self/fd/{place}")
 
 
 def place_of(root: str, path: str, *, is_folder: bool, links: int = 0) -> int:

@@ -149,7 +149,7 @@ def mounts_of(
         base, own, makes = "", f"volumes/{numbers[name]}", "folder" if path else ""
         is_folder = not path or path not in files.get(name, {})
         if volume.get("hostPath"):
-            base, path, is_folder, makes = _of_machine(volume["hostPath"], path, allowed)
+            own, (base, path, is_folder, makes) = "", _of_machine(volume["hostPath"], path, allowed)
         elif name in files:
             makes = ""
         is_read_only = name in files or bool(mount.get("readOnly"))

@@ -214,12 +214,12 @@ async def test_a_command_without_input_reads_its_end(
     assert ran.written[1] == b"done\n"
 
 
-async def test_a_terminal_has_the_size_that_the_client_says(
+async def test_a_terminal_has_a_name_and_the_size_that_the_client_says(
     running: EmbeddedCluster, session: aiohttp.ClientSession
 ) -> None:
     await start(running, FOREVER)
-    ran = await command(session, "stty -echo; echo go; read x; stty size; cat", tty="true")
-    await ran.read(b"go")
+    ran = await command(session, "stty -echo; tty; echo go; read x; stty size; cat", tty="true")
+    await ran.read(b"/dev/pts/0\r\ngo")
     await ran.send(4, b"nonsense")
     await ran.send(4, b'{"Width": -1, "Height": 2}')
     await ran.send(4, b'{"Width": 123, "Height": 45}')

@@ -150,7 +150,7 @@ async def node(mode: Mode, folder: Path) -> AsyncIterator[LocalNode]:
         mode=mode,
         folder=folder / "logs",
         images={},
-        allowed=(folder / "data",),
+        allowed=(folder / "data", folder),
         path="/usr/bin:/bin:/usr/sbin:/sbin",
         working="/",
         cgroups=cgroups,

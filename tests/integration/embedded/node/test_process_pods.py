@@ -21,7 +21,9 @@ async def test_pods_end_as_the_table_says(node: LocalNode, case: dict[str, Any])
     for volume in case["spec"].get("volumes", ()):
         if "hostPath" in volume:
             path = volume["hostPath"]["path"]
-            volume["hostPath"]["path"] = path.format(data=node.machine.allowed[0])
+            volume["hostPath"]["path"] = path.format(
+                data=node.machine.allowed[0], above=node.machine.allowed[1]
+            )
     for each in [*case["spec"].get("initContainers", ()), *case["spec"]["containers"]]:
         each.setdefault("image", "any")
     node.run("p", case["spec"], **case.get("metadata", {}))

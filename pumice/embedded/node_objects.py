@@ -1,0 +1,100 @@
+"""Objects that a kubelet writes: its Node, and events about its pods."""
+
+from contextlib import suppress
+
+from pumice.embedded.statuses import ApiStatusError
+from pumice.embedded.storage import Obj
+from pumice.embedded.store import Store
+
+__all__ = ["ready_node", "warn"]
+
+
+def warn(store: Store, pod: Obj, reason: str, message: str, moment: str, component: str) -> None:
+    """Write an event of type `Warning` about a pod.
+
+    Args:
+        store: Where it is written.
+        pod: The pod.
+        reason: A word.
+        message: A sentence.
+        moment: When.
+        component: What warns.
+    """
+    meta = pod["metadata"]
+    about = {key: meta[key] for key in ("name", "namespace", "uid")}
+    event: Obj = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
+        "involvedObject": about | {"apiVersion": "v1", "kind": "Pod"},
+        "type": "Warning",
+        "reason": reason,
+        "message": message[:1024],
+        "source": {"component": component},
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
+        "count": 1,
+    }
+    with suppress(ApiStatusError):  # as in a namespace that is being deleted
+        store.create(event)
+
+
+def ready_node(
+    name: str,
+    capacity: dict[str, str],
+    labels: dict[str, str],
+    taints: list[Obj],
+    moment: str,
+    address: str,
+    kubelet: str = "simulated",
+    architecture: str = "amd64",
+) -> Obj:
+    """A Node that is ready, as its kubelet registers it.
+
+    Args:
+        name: Its name.
+        capacity: What it has of each resource.
+        labels: Further labels.
+        taints: Its taints.
+        moment: Since when it is ready.
+        address: Its address.
+        kubelet: What its kubelet is, for people.
+        architecture: Its processors, in words of Go.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": architecture,
+                **labels,
+            },
+        },
+        "spec": {"taints": taints} if taints else {},
+        "status": {
+            "capacity": capacity,
+            "allocatable": dict(capacity),
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "KubeletReady",
+                    "message": f"{kubelet} node",
+                    "lastHeartbeatTime": moment,
+                    "lastTransitionTime": moment,
+                }
+            ],
+            "addresses": [
+                {"type": "InternalIP", "address": address},
+                {"type": "Hostname", "address": name},
+            ],
+            "nodeInfo": {
+                "kubeletVersion": kubelet,
+                "operatingSystem": "linux",
+                "architecture": architecture,
+            },
+        },
+    }
