@@ -14,7 +14,7 @@ from pumice.api import kinds
 from pumice.api.messages import counted
 from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.files.configuration import read_config
-from pumice.cli.options import Level, MetricsPort, Output, config_option, state_option, whole_number
+from pumice.cli.options import Level, MetricsPort, Output, config_option, port_option, state_option
 from pumice.cli.output import Format, note, paint, table, write, write_json
 from pumice.cli.running.local import (
     HostPathOption,
@@ -26,7 +26,6 @@ from pumice.cli.running.local import (
 )
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
@@ -50,15 +49,7 @@ EXAMPLES = (
 
 
 _NODES = "3x8/32Gi"
-_PortOption = Annotated[
-    int,
-    typer.Option(
-        "--port",
-        metavar="N",
-        parser=whole_number(0, 65535),
-        help="Port of the API server; 0 takes a free port.",
-    ),
-]
+_PortOption = Annotated[int, port_option("API server")]
 _NodesOption = Annotated[
     str | None,
     typer.Option(
@@ -151,16 +142,12 @@ def dev(
     from pumice.embedded import NodeTimings
 
     objects = read(state) if state else []
-    given = any(each.object.get("kind") == "Node" for each in objects)
-    if (image or allow_host_path) and not runs:
-        raise UserError("--image and --allow-host-path are of pods that run; add --run")
-    if runs and context.get_parameter_source("run_delay").name == "COMMANDLINE":  # type: ignore[union-attr]
-        raise UserError("--run-delay is of simulated nodes; leave it out beside --run")
+    _check_options_of_pods(context, runs=runs, of_pods=bool(image or allow_host_path))
     specs = []
-    if nodes or not given:
+    if nodes or not any(each.object.get("kind") == "Node" for each in objects):
         specs = local_nodes(nodes) if runs else read_nodes(nodes or _NODES)
     images, allowed = read_images(image or ()), read_allowed(allow_host_path or ())
-    delay = read_seconds("--run-delay", run_delay) if run_delay not in ("0", "0s") else 0.0
+    delay = 0.0 if run_delay in ("0", "0s") else read_seconds("--run-delay", run_delay)
     scheduling = read_config(config)
     if kubeconfig is not None:
         dev_kubeconfig.check(kubeconfig)
@@ -175,9 +162,17 @@ def dev(
         on_write=log_life if verbose else None,
     )
     cluster = on_this_machine(images, allowed, starting) if runs else starting()
-    named = str(kubeconfig.absolute()) if kubeconfig is not None else None
+    named = str(kubeconfig.absolute()) if kubeconfig else None
     page = partial(_page, scheduling, named) if web else None
     run(partial(_serve, cluster, port, kubeconfig, metrics_port, page))
+
+
+def _check_options_of_pods(context: typer.Context, *, runs: bool, of_pods: bool) -> None:
+    """Refuse options of pods that run without `--run`, and those of simulated ones with it."""
+    if of_pods and not runs:
+        raise UserError("--image and --allow-host-path are of pods that run; add --run")
+    if runs and context.get_parameter_source("run_delay").name == "COMMANDLINE":  # type: ignore[union-attr]
+        raise UserError("--run-delay is of simulated nodes; leave it out beside --run")
 
 
 async def _serve(
@@ -192,7 +187,7 @@ async def _serve(
 
     from pumice.cli.development import dev_kubeconfig
     from pumice.cli.processes.components import serving_health, why_no_port
-    from pumice.cluster.lifecycle import stop_on_signals
+    from pumice.cluster.lifecycle import stop_on_signals, until_any
 
     stop = asyncio.Event()
     with stop_on_signals(stop), tempfile.TemporaryDirectory(prefix="pumice-dev-") as folder:
@@ -211,19 +206,10 @@ async def _serve(
                 async with health, served as address:
                     with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
                         _announce(cluster.api, file, address)
-                        await _first_of(stop, cluster.components)
+                        await until_any(stop, cluster.components)
                         note("stopping")
         except OSError as error:
             raise UserError(f"--port {port}: {why_no_port(error)}") from None
-
-
-async def _first_of(stop: "asyncio.Event", components: "asyncio.Task[None]") -> None:
-    """Wait until the user stops the cluster or a component fails."""
-    import asyncio
-
-    stopped = asyncio.ensure_future(stop.wait())
-    await asyncio.wait([stopped, components], return_when=asyncio.FIRST_COMPLETED)
-    stopped.cancel()
 
 
 @asynccontextmanager

@@ -45,6 +45,7 @@ __all__ = [
     "config_option",
     "namespace_option",
     "output_option",
+    "port_option",
     "scheduler_name_option",
     "settings_option",
     "state_option",
@@ -90,6 +91,16 @@ def whole_number(least: int, most: int | None = None) -> Callable[[object], int]
 def output_option(text: str) -> Any:
     """`--output`, the form of the result, with a help text."""
     return typer.Option("-o", "--output", help=text)
+
+
+def port_option(of: str) -> Any:
+    """`--port` of what a verb serves."""
+    return typer.Option(
+        "--port",
+        metavar="N",
+        parser=whole_number(0, 65535),
+        help=f"Port of the {of}; 0 takes a free port.",
+    )
 
 
 def scheduler_name_option(text: str) -> Any:

@@ -9,7 +9,7 @@ import typer
 from pumice.cli.exits import UserError
 from pumice.cli.files.configuration import read_config
 from pumice.cli.live.sessions import run
-from pumice.cli.options import ClusterOptions, Namespace, SchedulerConfig, whole_number
+from pumice.cli.options import ClusterOptions, Namespace, SchedulerConfig, port_option
 from pumice.cli.output import note, write
 
 if TYPE_CHECKING:
@@ -27,15 +27,7 @@ EXAMPLES = (
     "pumice web -n team-a",
 )
 
-_PortOption = Annotated[
-    int,
-    typer.Option(
-        "--port",
-        metavar="N",
-        parser=whole_number(0, 65535),
-        help="Port of the page; 0 takes a free port.",
-    ),
-]
+_PortOption = Annotated[int, port_option("page")]
 _NoBrowser = Annotated[
     bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
 ]
@@ -65,7 +57,7 @@ async def _serve(
     import asyncio
 
     from pumice.cluster.errors import Forbidden
-    from pumice.cluster.lifecycle import stop_on_signals
+    from pumice.cluster.lifecycle import stop_on_signals, until_any
 
     kubeconfig = str(cluster.kubeconfig) if cluster.kubeconfig else None
     stop = asyncio.Event()
@@ -79,9 +71,7 @@ async def _serve(
                 sys.stdout.flush()
                 note("Ctrl-C ends it")
                 with _opened(address if opens else None):
-                    stopped = asyncio.ensure_future(stop.wait())
-                    await asyncio.wait([stopped, board], return_when=asyncio.FIRST_COMPLETED)
-                    stopped.cancel()
+                    await until_any(stop, board)
 
 
 @asynccontextmanager

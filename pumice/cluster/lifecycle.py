@@ -27,6 +27,7 @@ __all__ = [
     "TaskEndedError",
     "run_until_stopped",
     "stop_on_signals",
+    "until_any",
 ]
 
 logger = logging.getLogger(__name__)
@@ -186,3 +187,16 @@ class SentRequests:
             task.cancel()
         if late:
             logger.warning("%d requests were not answered within %.0f s", len(late), ANSWER_SECONDS)
+
+
+async def until_any(*ends: "asyncio.Event | asyncio.Future[Any]") -> None:
+    """Wait until an event is set, or a task is done; the others go on."""
+    events = [
+        asyncio.ensure_future(each.wait()) for each in ends if isinstance(each, asyncio.Event)
+    ]
+    futures = [each for each in ends if not isinstance(each, asyncio.Event)]
+    try:
+        await asyncio.wait([*events, *futures], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for event in events:
+            event.cancel()

@@ -32,6 +32,7 @@ from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster, NodeTimings, Security, Store
 from pumice.embedded.nodes import NodeRunner
 from pumice.embedded.storage import StoredWrite
+from pumice.plugins import Registry
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
 from pumice.webhook.admission import Admission
@@ -240,8 +241,7 @@ async def dev_cluster(
         OSError: The port is taken.
         Exception: The exception of a component, at the end of the block.
     """
-    plugins, security = registry(), _security()
-    view = StoreView()
+    plugins, security, view = registry(), _security(), StoreView()
     admission = CountedAdmission(
         Admission(RuleSettings(scheduler_names=_SCHEDULERS), view, plugins)
     )
@@ -249,12 +249,12 @@ async def dev_cluster(
         all_crds(),
         admission=admission,
         registrations=REGISTRATIONS,
+        workloads=True,
+        records=True,
         port=port,
         timings=timings,
         nodes=runs_pods,
-        workloads=True,
         security=security,
-        records=True,
     )
     view.store = cluster.store
     for node in nodes:
@@ -265,12 +265,7 @@ async def dev_cluster(
         # Jobs name a queue, those of `state` too.
         await ensure_queues(client, SystemClock(), keys.DEFAULT_QUEUE)
         load(cluster, state)
-        controller = ControllerWorker(
-            client, plugins, ControllerSettings(scheduler_names=_SCHEDULERS)
-        )
-        scheduler = SchedulerWorker(
-            client, config or load_config(None), WorkerSettings(scheduler_names=_SCHEDULERS)
-        )
+        controller, scheduler = _workers(client, plugins, config or load_config(None))
         registries = {
             "webhook": admission.metrics.registry,
             "controller": controller.metrics.registry,
@@ -278,6 +273,17 @@ async def dev_cluster(
         }
         async with _running(controller, scheduler) as components:
             yield DevCluster(cluster, client, components, together(registries))
+
+
+def _workers(
+    client: Client, plugins: Registry, config: Config
+) -> tuple[ControllerWorker, SchedulerWorker]:
+    controller = ControllerSettings(scheduler_names=_SCHEDULERS)
+    scheduler = WorkerSettings(scheduler_names=_SCHEDULERS)
+    return (
+        ControllerWorker(client, plugins, controller),
+        SchedulerWorker(client, config, scheduler),
+    )
 
 
 @asynccontextmanager

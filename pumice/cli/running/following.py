@@ -13,6 +13,7 @@ from pumice.api.fields import plain
 from pumice.cli.exits import FINE, INTERRUPTED, REFUSED, UserError
 from pumice.cli.files.manifests import Raw
 from pumice.cli.output import note, table, write
+from pumice.cli.running.local import NODE_ENDED
 from pumice.cli.running.plan import WATCHED, RunPlan
 from pumice.cli.running.reporting import BAD, GOOD, Printer, tell_event, tell_job, tell_pod
 
@@ -176,6 +177,9 @@ class _RunFollower:
                 note("the Jobs have ended; Ctrl-C ends the cluster")
                 while not self._interrupts and not cluster.components.done():
                     await self._change()
+                    if self._has_node_ended():
+                        note(NODE_ENDED)
+                        return REFUSED
         return code
 
     async def settled(self) -> None:
@@ -232,7 +236,7 @@ class _RunFollower:
             if cluster.components.done():
                 return REFUSED  # what it raised ends the block
             if self._has_node_ended():
-                note("the first process of the node has ended, and all pods with it")
+                note(NODE_ENDED)
                 return REFUSED
             if self._is_aborting and self._all_jobs_ended():
                 return REFUSED

@@ -2,13 +2,14 @@
 
 import os
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pumice.cli.exits import UserError
+from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.output import note
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pumice.embedded.node.machine import Machine
 
 __all__ = [
+    "NODE_ENDED",
     "HostPathOption",
     "ImageOption",
     "announce_machine",
@@ -27,6 +29,8 @@ __all__ = [
     "read_allowed",
     "read_images",
 ]
+
+NODE_ENDED = "the first process of the node has ended, and all pods with it"
 
 ImageOption = Annotated[
     list[str] | None,
@@ -56,8 +60,6 @@ def local_nodes(text: str | None) -> "list[SimulatedNode]":
     Raises:
         UserError: The text describes no nodes.
     """
-    from dataclasses import replace
-
     from pumice.cli.development.dev_cluster import read_nodes
     from pumice.embedded.node.kubelet import MOST_PODS
     from pumice.embedded.node.machine import capacity
@@ -128,7 +130,11 @@ async def on_this_machine(
 
     Raises:
         UserError: Namespaces cannot be made here.
+        typer.Exit: The node has ended, which is reported.
     """
+    import asyncio
+
+    from pumice.cluster.lifecycle import until_any
     from pumice.embedded.node.kubelet import Kubelet
     from pumice.embedded.node.machine import local_machine
     from pumice.embedded.node.namespaces import NodeError
@@ -138,6 +144,12 @@ async def on_this_machine(
             announce_machine(machine)
             runs_pods = partial(Kubelet, machine=machine, on_line=lambda *_: None)
             async with starting(runs_pods=runs_pods) as cluster:
-                yield cluster
+                ended = machine.namespaces.ended
+                parts = asyncio.create_task(until_any(ended, cluster.components))
+                yield replace(cluster, components=parts)
+                parts.cancel()
+                if ended.done():
+                    note(NODE_ENDED)
+                    finish(REFUSED)
     except NodeError as error:
         raise UserError(str(error)) from None

@@ -1,12 +1,13 @@
 """Limits of containers by cgroups, where this process may make some.
 
-Version 2 has one tree, in which a folder has those controllers that its parent delegates; version 1 has a tree a controller. Where neither can be
-written, as in most containers and for most users without `systemd-run --user --scope -p Delegate=yes`, the kernel limits the number of processes of a
-user instead, and everything that is written lies in file systems with a size.
+Version 1 has a tree a controller. Version 2 has one tree, in which a cgroup that hands controllers on to those below it must hold no process itself.
+So this process, if it is alone in its cgroup, as in one of `systemd-run --user --scope -p Delegate=yes`, moves into one below. Where no cgroup can be
+made, as in most containers and for most users, the kernel limits the number of processes of a user instead, and everything that is
+written lies in file systems with a size.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,10 +29,12 @@ class Cgroups:
     Attributes:
         folders: The folders.
         is_unified: Whether they are of version 2.
+        own: The cgroup of version 2 into which this process has moved from the one above it; None if it stays where it is.
     """
 
     folders: Mapping[str, Path]
     is_unified: bool
+    own: Path | None = None
 
     @classmethod
     def make(cls, name: str) -> "Cgroups | None":
@@ -43,14 +46,8 @@ class Cgroups:
         mounts, own = _mounts(), _own()
         if "" in mounts:
             for base in (mounts[""] / own.get("", "").lstrip("/"), mounts[""]):
-                folder = base / name
-                with suppress(OSError):
-                    _delegate(base)
-                    folder.mkdir()
-                    _delegate(folder)
-                    return cls(dict.fromkeys(_CONTROLLERS, folder), is_unified=True)
-                with suppress(OSError):
-                    folder.rmdir()
+                if found := cls.below(base, name):
+                    return found
         folders: dict[str, Path] = {}
         try:
             for each in _CONTROLLERS:
@@ -62,6 +59,35 @@ class Cgroups:
                 folder.rmdir()
             return None
         return cls(folders, is_unified=False)
+
+    @classmethod
+    def below(
+        cls, base: Path, name: str, controllers: Sequence[str] = _CONTROLLERS
+    ) -> "Cgroups | None":
+        """Make a cgroup of version 2 below another; None if that is not allowed, or a controller is missing.
+
+        Args:
+            base: The other.
+            name: The name of the new one.
+            controllers: Those that it hands on.
+        """
+        own, folder = base / f"{name}-own", base / name
+        has_moved = False
+        try:
+            folder.mkdir()
+            if (base / "cgroup.procs").read_text().split() == [str(os.getpid())]:
+                own.mkdir()
+                _move(own)
+                has_moved = True
+            _delegate(base, controllers)
+            _delegate(folder, controllers)
+        except OSError:
+            if has_moved:
+                _move(base)
+            remove_left_over([str(folder), str(own)])
+            return None
+        folders = dict.fromkeys(controllers, folder)
+        return cls(folders, is_unified=True, own=own if has_moved else None)
 
     def add(self, name: str, memory: int | None, cpu: int | None) -> None:
         """Make the cgroup of a container.
@@ -79,6 +105,7 @@ class Cgroups:
                 ("pids", "pids.max"): MOST_PROCESSES,
                 ("memory", "memory.max"): memory,
                 ("memory", "memory.swap.max"): 0 if memory is not None else None,
+                ("memory", "memory.oom.group"): 1 if memory is not None else None,
                 ("cpu", "cpu.max"): f"{quota} {_PERIOD}" if quota is not None else None,
             }
         else:
@@ -117,6 +144,18 @@ class Cgroups:
     def close(self) -> None:
         """Remove all that was made."""
         remove_left_over([str(each) for each in {*self.folders.values()}])
+        if self.own is not None:
+            base = self.own.parent
+            with suppress(OSError):
+                has = (base / "cgroup.subtree_control").read_text().split()
+                (base / "cgroup.subtree_control").write_text(" ".join(f"-{each}" for each in has))
+                _move(base)
+            remove_left_over([str(self.own)])
+
+    @property
+    def made(self) -> list[str]:
+        """All folders that were made, for a later start that removes them."""
+        return sorted({str(each) for each in (*self.folders.values(), self.own) if each})
 
 
 def remove_left_over(folders: list[str]) -> None:
@@ -130,14 +169,18 @@ def remove_left_over(folders: list[str]) -> None:
             Path(folder).rmdir()
 
 
-def _delegate(folder: Path) -> None:
-    """Let folders below one have the controllers.
+def _move(folder: Path) -> None:
+    (folder / "cgroup.procs").write_text("0")
+
+
+def _delegate(folder: Path, controllers: Sequence[str]) -> None:
+    """Let folders below one have controllers.
 
     Raises:
         OSError: That is not allowed, or one is missing.
     """
     has = (folder / "cgroup.subtree_control").read_text().split()
-    missing = [f"+{each}" for each in _CONTROLLERS if each not in has]
+    missing = [f"+{each}" for each in controllers if each not in has]
     if missing:
         (folder / "cgroup.subtree_control").write_text(" ".join(missing))
 

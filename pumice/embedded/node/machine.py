@@ -76,12 +76,12 @@ async def local_machine(
     with _scratch() as folder:
         root = folder / "root"
         root.mkdir()
-        namespaces = await Namespaces.start(mode, root)
         cgroups = Cgroups.make(folder.name)
         if cgroups is not None:
-            made = sorted({str(each) for each in cgroups.folders.values()})
-            (folder / _CGROUPS).write_text(json.dumps(made))
+            (folder / _CGROUPS).write_text(json.dumps(cgroups.made))
+        namespaces = None
         try:
+            namespaces = await Namespaces.start(mode, root)
             yield Machine(
                 namespaces=namespaces,
                 mode=mode,
@@ -95,7 +95,8 @@ async def local_machine(
                 together=_memory() // 2,
             )
         finally:
-            await namespaces.end()
+            if namespaces is not None:
+                await namespaces.end()
             if cgroups is not None:
                 cgroups.close()
 

@@ -72,6 +72,12 @@ def pumice(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[
     )
 
 
+def children(pid: int) -> list[int]:
+    """Processes that a process has started."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(each) for task in tasks for each in task.read_text().split()]
+
+
 def kubectl_path() -> str | None:
     """The kubectl that has been built for the tests, or the one on PATH."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

@@ -1,6 +1,8 @@
 """`pumice dev --run`: kubectl against pods that are processes of this machine."""
 
 import json
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.running import pumice, running
+from tests.integration.cli.running import Running, children, pumice, running
 from tests.support.controlplane.builder import Builder
 
 pytestmark = pytest.mark.binaries
@@ -65,9 +67,14 @@ class Kubectl:
 
 
 @pytest.fixture(scope="module")
-def kubectl() -> Iterator[Kubectl]:
+def cluster() -> Iterator[Running]:
     with running("dev", "--run", "--nodes", "2x4") as process:
-        yield Kubectl(process.line("export KUBECONFIG=").partition("=")[2])
+        yield process
+
+
+@pytest.fixture(scope="module")
+def kubectl(cluster: Running) -> Kubectl:
+    return Kubectl(cluster.line("export KUBECONFIG=").partition("=")[2])
 
 
 def run(kubectl: Kubectl, name: str, script: str, *options: str) -> None:
@@ -112,9 +119,9 @@ def test_exec(kubectl: Kubectl) -> None:
     assert "exit code 7" in kubectl("exec", "stays", "--", "sh", "-c", "exit 7", code=7)
     assert "/no/such" in kubectl("exec", "stays", "--", "/no/such", code=1)
     shown = kubectl.on_terminal(
-        "exec", "-it", "stays", "--", "sh", stdin="test -t 0 && hostname\nexit\n"
+        "exec", "-it", "stays", "--", "sh", stdin="tty && hostname\nexit\n"
     )
-    assert "# stays\n" in shown.replace("\r", "")
+    assert "/dev/pts/0\nstays\n" in shown.replace("\r", "")
     kubectl("delete", "pod", "stays", "--grace-period=1")
     assert "NotFound" in kubectl("exec", "stays", "--", "hostname", code=1)
 
@@ -147,6 +154,23 @@ def test_a_job_is_run(kubectl: Kubectl, tmp_path: Path) -> None:
     kubectl("create", "-f", str(file))
     kubectl("wait", "vcjob/two", "--for=jsonpath={.status.state.phase}=Completed", "--timeout=60s")
     assert kubectl("logs", "two-main-1") == "two-main-1.two.default.svc.cluster.local\n"
+
+
+def test_nodes_are_shown_as_what_they_are(kubectl: Kubectl) -> None:
+    shown = kubectl("get", "node", "node1", "-o", "jsonpath={.status.nodeInfo.kubeletVersion}")
+    assert shown == "processes"
+
+
+def test_the_end_of_the_node_ends_the_cluster_with_a_sentence(
+    cluster: Running, kubectl: Kubectl
+) -> None:
+    kubectl("version")
+    (node,) = children(cluster.process.pid)
+    (first,) = children(node)
+    os.kill(first, signal.SIGKILL)
+    _, said = cluster.process.communicate(timeout=60)
+    assert cluster.process.returncode == 1
+    assert said.splitlines()[-1] == "the first process of the node has ended, and all pods with it"
 
 
 @pytest.mark.parametrize(

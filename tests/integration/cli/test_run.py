@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.integration.cli.running import SECONDS, kubectl_path
+from tests.integration.cli.running import SECONDS, children, kubectl_path
 from tests.kit.builders import job, task
 from tests.kit.waiting import wait_until
 
@@ -235,18 +235,13 @@ def test_the_end_of_the_node_ends_the_run_with_a_sentence(runner: Runner) -> Non
     process = runner.start(runner.write(simple("long", "echo up; exec sleep 4715")))
     assert process.stdout is not None
     assert process.stdout.readline() == "long-worker-0 | up\n"
-    (node,) = _children(process.pid)
-    (first,) = _children(node)
+    (node,) = children(process.pid)
+    (first,) = children(node)
     os.kill(first, signal.SIGKILL)
     _, stderr = process.communicate(timeout=SECONDS)
     assert process.returncode == 1
     assert "the first process of the node has ended, and all pods with it" in stderr.splitlines()
     assert "Traceback" not in stderr
-
-
-def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(each) for task in tasks for each in task.read_text().split()]
 
 
 def test_nodes_split_the_machine(runner: Runner) -> None:
