@@ -1,4 +1,4 @@
-"""The largest objects that admission lets through, served to a component 100 times; and what the component then takes.
+"""The largest objects that admission lets through, served to a component 250 times; and what the component then takes.
 
     python -m tests.support.large_objects COMPONENT URL
 
@@ -49,7 +49,7 @@ __all__ = ["COMPONENTS", "NUMBER", "job", "lists", "pod", "server"]
 
 Raw = dict[str, Any]
 
-NUMBER = 100
+NUMBER = 250
 COMPONENTS = ("webhook", "controller", "scheduler")
 
 
@@ -151,7 +151,7 @@ def _metadata(name: str, number: int) -> Raw:
 
 
 def lists(component: str) -> dict[Kind, Raw]:
-    """Kinds of which a component watches 100 objects, with the first one of each."""
+    """Kinds of which a component watches 250 objects, with the first one of each."""
     made = job()
     large = made["spec"]["tasks"][0]["template"]
     if component == "scheduler":
@@ -181,7 +181,7 @@ def _holder(metadata: Raw, spec: Raw, data: Raw | None = None) -> Raw:
 
 
 async def server(component: str) -> tuple[web.AppRunner, str]:
-    """An API server that lists 100 of each of these objects, makes each of them when it is asked for, and whose watches are silent."""
+    """An API server that lists 250 of each of these objects, makes each of them when it is asked for, and whose watches are silent."""
     texts = {
         kind.collection(None): json.dumps(obj, separators=(",", ":"))
         for kind, obj in lists(component).items()
