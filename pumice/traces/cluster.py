@@ -187,17 +187,25 @@ class VirtualCluster:
         for _ in range(_TURNS):
             has_changed |= self._end(now)
             has_changed |= self._control(now)
-            begun = self._measure_time()
-            result = self.simulation.cycle(moment)
-            self.decision_seconds += self._measure_time() - begun
-            self.cycles += 1
-            if not self._take_in(result, now):
+            if self._decides_nothing(moment) or not self._take_in(self._cycle(moment), now):
                 break
             has_changed = True
         if has_changed:
             self._idle = 0
         self._due = self._next_cycle(moment)
         return has_changed
+
+    def _decides_nothing(self, moment: float) -> bool:
+        """Whether a cycle need not be run, because no gang waits and nothing is due."""
+        state = self.simulation.state
+        return not state.gangs.waiting and min(state.wakes, default=math.inf) > moment
+
+    def _cycle(self, moment: float) -> CycleResult:
+        begun = self._measure_time()
+        result = self.simulation.cycle(moment)
+        self.decision_seconds += self._measure_time() - begun
+        self.cycles += 1
+        return result
 
     def _next_cycle(self, moment: float) -> float | None:
         """When a cycle is due although nothing happens."""

@@ -295,28 +295,30 @@ class ControlledJobs:
                 limits=ALL_AT_ONCE,
             )
             phase = job.phase
-            again = self._carry_out(plan, job, changes, now)
-            if not again or job.is_gone or (self._drops_finished and _is_done(phase, job.phase)):
+            steps = self._carry_out(plan, job, changes, now)
+            if not steps or job.is_gone or (job.is_finished and self._drops_finished):
+                return
+            if self._drops_finished and _is_done(phase, job.phase, steps):
                 return
         changes.unsettled.append(job.key)
 
     def _carry_out(
         self, plan: Plan, job: ControlledJob, changes: ControllerChanges, now: float
-    ) -> bool:
-        """Apply a plan; whether anything was changed, so that another plan must follow."""
+    ) -> set[type[Step]]:
+        """Apply a plan; the types of steps that have changed something, after which another plan may follow."""
         wake: float | None = None
-        is_changed = False
+        types: set[type[Step]] = set()
         for step in plan.steps:
             if isinstance(step, RequeueAfter):
                 wake = step.seconds if wake is None else min(wake, step.seconds)
             else:
-                is_changed = True
+                types.add(type(step))
                 self._apply(step, job, changes, now)
         job.due = None
         if wake is not None and not job.is_gone:
             job.due = now + max(wake, _SHORTEST)
             heapq.heappush(self._dues, (job.due, job.key))
-        return is_changed
+        return types
 
     def _apply(
         self, step: Step, job: ControlledJob, changes: ControllerChanges, now: float
@@ -405,9 +407,11 @@ class ControlledJobs:
         self._phases.pop(key, None)
 
 
-def _is_done(before: str, after: str) -> bool:
-    """Whether a plan has done what is to be done in a phase, and led to no other one that begins with work."""
-    return after in FINISHED or before in ("", after) or (before, after) == (PENDING, RUNNING)
+def _is_done(before: str, after: str, steps: set[type[Step]]) -> bool:
+    """Whether a plan has done what is to be done in a phase: it removes nothing, and led to no other phase that begins with work."""
+    if DeleteObject in steps or UpdateObject in steps:
+        return False
+    return before in ("", after) or (before, after) == (PENDING, RUNNING)
 
 
 def key_of(obj: Raw) -> str:

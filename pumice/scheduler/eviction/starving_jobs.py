@@ -91,7 +91,8 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
     if version == state.parked.version:
         return list(session.view.waiting)
     if 0.0 <= now - moment < INTERVAL:
-        session.view.wake_at(moment + INTERVAL)
+        if any(job.counts[PENDING] for job in state.gangs.waiting.values()):
+            session.view.wake_at(moment + INTERVAL)
         return [job for job in session.view.waiting if job.key not in session.skipped]
     state.sought[action] = state.parked.version, now
     return [

@@ -68,7 +68,7 @@ def starts_of(past: Past) -> list[float | None]:
     return [record.start for record in past.jobs]
 
 
-@examples(15)
+@examples(5)
 @given(st.integers(0, 10**6))
 def test_a_fifo_queue_is_first_come_first_served(seed: int) -> None:
     jobs = drawn(seed, 25, largest=9)
@@ -76,7 +76,7 @@ def test_a_fifo_queue_is_first_come_first_served(seed: int) -> None:
     assert starts_of(past) == expected(jobs, 9, strict=True)
 
 
-@examples(15)
+@examples(5)
 @given(st.integers(0, 10**6))
 def test_without_shares_it_is_greedy_in_the_order_of_submission(seed: int) -> None:
     jobs = drawn(seed, 25, largest=9)
