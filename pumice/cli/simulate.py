@@ -97,7 +97,7 @@ def simulate(
     *,
     traces: TraceOptions,
 ) -> None:
-    """Run scheduling cycles over manifests, or days of a trace in virtual time.
+    """Run scheduling cycles over manifests, or a trace of jobs.
 
     Shows the node of each placed pod, and why other gangs wait. Nodes and phases of given pods and phases of given
     PodGroups are kept. Jobs are admitted first and become PodGroups, and pods once they are in their queue. Between
@@ -121,7 +121,7 @@ def simulate(
         simulate_trace(traces, state or [], config, output)
     if state is None:
         raise exits.UserError(
-            "nothing to simulate: name files with `--state FILE…`, or a trace with `--trace FILE`"
+            "Missing option '--state'; write `pumice simulate --state FILE`, or `pumice simulate --trace FILE` for a trace"
         )
     names = tuple(scheduler_name or ("volcano",))
     moment = _read_moment(at) if at is not None else None

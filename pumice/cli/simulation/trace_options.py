@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
 from pumice.cli.exits import UserError
-from pumice.traces.formats import TraceFormat
+
+if TYPE_CHECKING:
+    from pumice.traces.formats import TraceFormat
 
 __all__ = ["TraceOptions"]
 
@@ -21,9 +23,27 @@ _Trace = Annotated[
         "second --trace), or the JSON of `kubectl get jobs.batch.volcano.sh,podgroups,pods,nodes,queues -A -o json`; - reads stdin.",
     ),
 ]
+_FORMATS = "own|csv|swf|openb|cluster"
+
+
+def _format(value: object) -> "TraceFormat":
+    """Read the name of a format. They are not imported for the help of all verbs."""
+    from pumice.traces.formats import TraceFormat
+
+    try:
+        return TraceFormat(str(value))
+    except ValueError:
+        raise typer.BadParameter(f"{value}: expected {_FORMATS}") from None
+
+
 _FormatOption = Annotated[
-    TraceFormat | None,
-    typer.Option("--format", help="Format of the trace; by default its content shows it."),
+    Any,
+    typer.Option(
+        "--format",
+        metavar=_FORMATS,
+        parser=_format,
+        help="Format of the trace; by default its content shows it.",
+    ),
 ]
 _Nodes = Annotated[
     str | None,

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 import pumice as package
-from pumice.cli import app, exits, job, kubectl_plugin, main, migrate, queue
+from pumice.cli import app, exits, job, kubectl_plugin, main, migrate, queue, trace
 from tests.kit.builders import job as job_object
 from tests.kit.counting import calls
 from tests.unit.cli.conftest import EXAMPLES, Pumice, texts
@@ -16,6 +16,7 @@ VERBS = [
     "review",
     "render",
     "simulate",
+    "trace",
     "run",
     "dev",
     "explain",
@@ -49,7 +50,7 @@ def test_help_lists_every_verb(pumice: Pumice) -> None:
 JOB_FILE = str(EXAMPLES / "tensorflow.yaml")
 OF_GROUPS = [
     f"{group.__name__.rpartition('.')[2]} {each}"
-    for group in (job, migrate, queue)
+    for group in (job, migrate, queue, trace)
     for each in group.VERBS
 ]
 
@@ -198,8 +199,8 @@ def test_version(pumice: Pumice) -> None:
         (["review", "/jobs/mutate"], "stdin is empty"),
         (["review", "/jobs/mutate", "--state", "-"], "stdin holds the review"),
         (["render", "-"], "stdin: is empty"),
-        (["simulate"], "Missing option '--state'; write `pumice simulate --state FILE` (see"),
-        (["simulate", "train.yaml"], "write `pumice simulate --state FILE` (see"),
+        (["simulate"], "Missing option '--state'; write `pumice simulate --state FILE`, or"),
+        (["simulate", "train.yaml"], "use `--state FILE` for a file (see"),
         (
             ["simulate", "--state", "-", "--cycles", "0"],
             "0: expected a whole number of at least 1 (",

@@ -166,7 +166,7 @@ def test_progress_has_an_estimate() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ((), "nothing to simulate: name files with `--state FILE…`, or a trace with `--trace FILE`"),
+        ((), "Missing option '--state'; write `pumice simulate --state FILE`, or `pumice simulate --trace FILE`"),
         (("--nodes", "1x1cpu"), "--nodes is for traces: name one with --trace FILE"),
         (("--state", "-", "--queue", "q"), "--queue is for traces: name one with --trace FILE"),
         (("--trace", "-", "--at", "7"), "--at is for single cycles, not for --trace"),
