@@ -12,7 +12,7 @@ __all__ = ["Distribution", "JobMeasures", "distribution", "measured_jobs"]
 BOUND = 10.0
 """Seconds that the bounded slowdown takes a shorter job to run.
 
-Source: Feitelson, Rudolph, Schwiegelshohn, Sevcik, Wong: Theory and Practice in Parallel Job Scheduling, JSSPP 1997.
+Source: Feitelson, Rudolph: Metrics and Benchmarking for Parallel Job Scheduling, JSSPP 1998.
 """
 
 _PERCENTILES = (50, 95, 99)
