@@ -85,7 +85,7 @@ def trace_job_of_gang(group: Raw, pods: list[Raw]) -> TraceJob | None:
         template = _template(part(pod, "spec"))
         encoded = msgspec.json.encode(template, order="sorted")
         shapes[encoded] = template, shapes.get(encoded, (template, 0))[1] + 1
-    tasks = [
+    tasks: list[Raw] = [
         {"name": f"shape-{place}", "replicas": count, "template": {"spec": template}}
         for place, (_, (template, count)) in enumerate(sorted(shapes.items()), 1)
     ]
@@ -100,7 +100,7 @@ def trace_job_of_gang(group: Raw, pods: list[Raw]) -> TraceJob | None:
         manifest={**JOB.type_meta, "metadata": {}, "spec": wanted},
         replicas=max(len(pods), 1),
         least=least,
-        requests=_requests(part(pods[0], "spec")) if pods else {},
+        requests=_requests(tasks[0]["template"]["spec"]) if tasks else {},
     )
 
 
