@@ -6,8 +6,11 @@ Sums over time are whole numbers (`pumice.traces.exact`), so each number is roun
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import compress
 from math import inf
 from typing import Any, get_args
+
+import numpy as np
 
 from pumice.traces.exact import Period, Ticks
 from pumice.traces.job_measures import Distribution, JobMeasures, distribution, measured_jobs
@@ -189,19 +192,13 @@ class _Summary:
 
     def _ticks_below(self, samples: QueueSamples) -> int:
         """Ticks in which a queue with a waiting gang had less than it deserves of every resource."""
-        columns = [
-            (samples.used.get(resource, [0] * len(deserved)), deserved)
-            for resource, deserved in samples.deserved.items()
-        ]
-        below = 0
-        for moment, (waiting, length) in enumerate(
-            zip(samples.waiting, self._period.lengths, strict=True)
-        ):
-            if waiting and length:
-                shares = [(used[moment], most[moment]) for used, most in columns if most[moment]]
-                if shares and all(used < most for used, most in shares):
-                    below += length
-        return below
+        below = np.asarray(samples.waiting) > 0
+        deserves = np.zeros(len(below), dtype=bool)
+        for resource, column in samples.deserved.items():
+            most = np.asarray(column)
+            below &= (np.asarray(samples.used.get(resource, 0)) < most) | (most == 0)
+            deserves |= most > 0
+        return sum(compress(self._period.lengths, (below & deserves).tolist()))
 
 
 def _ratio(part: int, whole: int) -> float | None:
