@@ -50,8 +50,9 @@ def by_node(past: Past, span: Span, ranks: dict[str, int]) -> Chart:
     places = Places(past)
     chart = Chart("nodes", "Nodes", "Pods on each node over time, in the colour of their queue.")
     bars = [*_on_nodes(past, places, span)]
-    if len(bars) <= _BARS and sum(places.counts) <= _LANES:
-        _draw_bars(chart, past.nodes, [max(count, 1) for count in places.counts], bars, span, ranks)
+    rows = [max(count, 1) for count in places.counts]
+    if len(bars) <= _BARS and sum(rows) <= _LANES:
+        _draw_bars(chart, past.nodes, rows, bars, span, ranks)
     else:
         _draw_cells(chart, past.nodes, [float(count) for count in places.counts], bars, span, ranks)
     return chart

@@ -77,6 +77,14 @@ def test_a_large_run_is_drawn_in_cells_and_stays_small() -> None:
     assert "other queues" in text
 
 
+def test_many_nodes_and_queues_and_long_reasons_do_not_make_it_large() -> None:
+    past = drawn(1, 60, nodes=20_000, moments=3, queues=300)
+    past.jobs = [msgspec.structs.replace(each, reason="why " * 5000) for each in past.jobs]
+    text = page(past)
+    assert len(text) < 200_000
+    assert "Each row is 417 nodes" in text
+
+
 @pytest.mark.parametrize("past", [nothing(), drawn(4, 1)], ids=["no job", "one job"])
 def test_runs_with_next_to_nothing_have_a_report(past: Past) -> None:
     assert "</html>" in page(past)
