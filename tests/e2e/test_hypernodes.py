@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pumice.api.kinds import HYPER_NODE
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import NAMESPACE, RELEASE, Installation
@@ -49,8 +50,8 @@ class Fabric:
         self.plane.kubectl("apply", "-f", "-", stdin=json.dumps(node))
 
     def hyper_nodes(self) -> list[Raw]:
-        answer = self.plane.kubectl("get", "hypernodes", "-l", SELECTOR, "-o", "json").stdout
-        found: list[Raw] = json.loads(answer)["items"]
+        answer = self.plane.request("GET", f"{HYPER_NODE.collection()}?labelSelector={SELECTOR}")[1]
+        found: list[Raw] = answer["items"]
         return found
 
     def sizes(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import EVENT, POD
+from pumice.api.kinds import EVENT, HYPER_NODE, POD
 from tests.e2e.scheduled import Cluster, running
 from tests.kit.builders import job, task
 from tests.kit.waiting import wait_until
@@ -72,10 +72,10 @@ def priority_classes(controlplane: ControlPlane) -> Iterator[None]:
 
 def _sizes(plane: ControlPlane) -> dict[str, int]:
     """Nodes of each rack, as its HyperNode counts them."""
-    answer = plane.kubectl("get", "hypernodes", "-l", RACK, "-o", "json").stdout
+    _, answer = plane.request("GET", f"{HYPER_NODE.collection()}?labelSelector={RACK}")
     return {
         each["metadata"]["labels"][RACK]: (each.get("status") or {}).get("nodeCount", 0)
-        for each in json.loads(answer)["items"]
+        for each in answer["items"]
     }
 
 
