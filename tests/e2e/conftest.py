@@ -1,8 +1,12 @@
-"""An installation a module, so that no two stand beside each other: webhook configurations are named once."""
+"""An installation a module, so that no two stand beside each other: webhook configurations are named once.
+
+Modules of tests that leave a release as it was follow each other on one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -13,13 +17,59 @@ from tests.kit.builders import queue
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import Installation, installed
+from tests.support.order import SHARING
+
+
+class Shared:
+    """The release on which modules follow each other."""
+
+    def __init__(self) -> None:
+        self.installation: Installation | None = None
+        self._stack = ExitStack()
+
+    def of(self, plane: ControlPlane, paths: pytest.TempPathFactory) -> Installation:
+        """That release, installed when there is none."""
+        if self.installation is None:
+            release = installed(plane, paths.mktemp("pumice"))
+            self.installation = self._stack.enter_context(release)
+        return self.installation
+
+    def remove(self) -> None:
+        """Take it away, if there is one."""
+        self.installation = None
+        self._stack.close()
+
+
+SHARED = Shared()
+
+
+@pytest.fixture(scope="session")
+def shared(controlplane: ControlPlane) -> Iterator[Shared]:
+    """The release that is shared, which is gone before the control plane is."""
+    del controlplane
+    yield SHARED
+    SHARED.remove()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None]:
+    """Take the release away that is shared before a test that has another one, or none."""
+    yield
+    if nextitem is not None and nextitem.nodeid.partition("::")[0] not in SHARING:
+        SHARED.remove()
 
 
 @pytest.fixture(scope="module")
 def installation(
-    controlplane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    controlplane: ControlPlane,
+    shared: Shared,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Installation]:
     """Pumice, installed from its chart."""
+    if request.node.nodeid in SHARING:
+        yield shared.of(controlplane, tmp_path_factory)
+        return
     with installed(controlplane, tmp_path_factory.mktemp("pumice")) as here:
         yield here
 

@@ -14,7 +14,23 @@ from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
-__all__ = ["COMPUTING", "WAITING", "FromBothEnds"]
+__all__ = ["COMPUTING", "SHARING", "WAITING", "FromBothEnds"]
+
+SHARING = (
+    "tests/e2e/test_neighbours.py",
+    "tests/e2e/test_frameworks.py",
+    "tests/e2e/test_other_owners.py",
+    "tests/e2e/test_whole_way.py",
+    "tests/e2e/test_cronjobs.py",
+    "tests/e2e/test_deleted_pods.py",
+    "tests/e2e/test_limits.py",
+    "tests/e2e/test_other_pods.py",
+    "tests/e2e/test_volumes.py",
+    "tests/e2e/test_optional_plugins.py",
+    "tests/e2e/test_racks.py",
+    "tests/e2e/test_scheduling.py",
+)
+"""Files on one release, one after another in one process: those first that need its scheduler as the chart configures it."""
 
 COMPUTING = (
     "tests/docs/test_commands.py",
@@ -42,12 +58,12 @@ COMPUTING = (
 
 WAITING = (
     "tests/docs/test_commands_controlplane.py",
+    SHARING[0],
     "tests/e2e/test_life_of_a_release_modes.py",
     "tests/frameworks/test_torch.py",
     "tests/integration/webhook/test_updates_controlplane.py",
     "tests/e2e/test_life_of_a_release.py",
     "tests/integration/certs/test_faults_controlplane.py",
-    "tests/e2e/test_scheduling.py",
     "tests/chart/test_life_of_a_release.py",
     "tests/integration/webhook/test_controlplane.py",
     "tests/frameworks/test_mpi.py",
@@ -56,14 +72,13 @@ WAITING = (
     "tests/frameworks/test_ssh.py",
     "tests/integration/webhook/test_policies_controlplane.py",
     "tests/integration/webhook/test_table_controlplane.py",
-    "tests/e2e/test_whole_way.py",
-    "tests/e2e/test_other_owners.py",
 )
 """Files on the control plane and with real frameworks that take longest, the longest first."""
 
 
 def place(file: str, *, waits: bool) -> int:
     """Where a file stands in the order; those at one place keep the order in which they were found."""
+    file = _unit(file)
     if waits:
         return len(WAITING) - WAITING.index(file) if file in WAITING else 0
     return COMPUTING.index(file) - len(COMPUTING) - 1 if file in COMPUTING else -1
@@ -76,9 +91,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
     items.sort(key=_place_of)
 
 
-def _place_of(item: pytest.Item) -> int:
+def _place_of(item: pytest.Item) -> tuple[int, int]:
     waits = any(map(item.get_closest_marker, ("controlplane", "frameworks")))
-    return place(item.nodeid.partition("::")[0], waits=waits)
+    file = item.nodeid.partition("::")[0]
+    return place(file, waits=waits), SHARING.index(file) if file in SHARING else -1
+
+
+def _unit(file: str) -> str:
+    """The file with which a process gets this one."""
+    return SHARING[0] if file in SHARING else file
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -87,7 +108,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FromBot
 
 
 class FromBothEnds(LoadFileScheduling):  # type: ignore[misc]
-    """Gives each process a file at a time, from its end of the order."""
+    """Gives each process a file at a time, or those that share a release, from its end of the order."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _unit(nodeid.partition("::")[0])
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         if list(self.assigned_work).index(node) % 5 < 3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from pathlib import Path
 
-from tests.support.order import COMPUTING, WAITING, FromBothEnds, place
+from tests.support.order import COMPUTING, SHARING, WAITING, FromBothEnds, place
 
 
 class Process:
@@ -62,3 +62,16 @@ def test_three_processes_take_a_file_each() -> None:
     for process in processes:
         queue._assign_work_unit(process)
     assert [each.indexes for each in processes] == [[6, 7, 8], [3, 4, 5], [0, 1, 2]]
+
+
+def test_files_that_share_a_release_go_to_one_process_in_one_piece() -> None:
+    root = Path(__file__).parents[3]
+    assert [file for file in SHARING if not (root / file).is_file()] == []
+    assert {place(file, waits=True) for file in SHARING} == {place(SHARING[0], waits=True)}
+    assert SHARING[0] in WAITING
+    queue = FromBothEnds.__new__(FromBothEnds)
+    assert {queue._split_scope(f"{file}::test") for file in SHARING} == {SHARING[0]}
+    assert (
+        queue._split_scope("tests/e2e/test_footprint.py::test[a::b]")
+        == "tests/e2e/test_footprint.py"
+    )
