@@ -13,7 +13,9 @@ from hypothesis import HealthCheck, settings
 pytest_plugins = ["tests.support.fixtures", "tests.support.order", "tests.support.slowest"]
 
 # How long an example takes is no test's business, nor how long it takes to draw one.
-settings.register_profile("whole", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "whole", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("whole")
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=15)
 settings.register_profile("deep", settings.get_profile("whole"), max_examples=2000)

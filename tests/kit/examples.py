@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 __all__ = ["examples"]
 
 USUAL = 100
-"""Examples of a test that does not say how many, in profile `whole`."""
+"""Examples of which a profile draws as many as its tests that do not say how many; `whole` draws 60."""
 FEWEST = 10
 
 
@@ -13,7 +13,7 @@ def examples(number: int, *, always_the_same: bool = True) -> settings:
     """Settings of a test, however long it takes.
 
     Args:
-        number: How many examples in profile `whole`; other profiles draw proportionally more or fewer.
+        number: How many examples are drawn where a usual test draws 100; a profile draws proportionally more or fewer.
         always_the_same: Draw the same examples in each run.
     """
     scaled = number * settings().max_examples // USUAL
