@@ -101,7 +101,7 @@ class Users:
             worker.join()
 
     def _work(self, over: threading.Event) -> None:
-        while not over.wait(0.02):
+        while not over.wait(0.05):
             self.admitted += self.admits()
 
     def _wait_for_answers(self) -> None:

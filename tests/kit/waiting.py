@@ -65,7 +65,7 @@ async def until(
     seen: Any = None
     try:
         async with asyncio.timeout(seconds) as limit:
-            pauses = _pauses(0.01)
+            pauses = _pauses(0.02)
             while True:
                 answer = holds()
                 seen = await answer if inspect.isawaitable(answer) else answer
@@ -101,7 +101,7 @@ def wait_until(
     """
     wanted = what or _source(holds)
     deadline = time.monotonic() + seconds
-    pauses = _pauses(0.05)
+    pauses = _pauses(0.1)
     while True:
         if seen := holds():
             return seen

@@ -21,7 +21,7 @@ from tests.support.ports import free_ports
 __all__ = ["NODES", "Kubelet", "kubelet"]
 
 NODES = ("node-1", "node-2")
-PAUSE_SECONDS = 0.1
+PAUSE_SECONDS = 0.3
 """Between two looks at the release, if nothing waits for one."""
 _APPS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"

@@ -8,8 +8,8 @@ from datetime import datetime
 __all__ = ["Load", "loading"]
 
 
-PAUSE_SECONDS = 0.02
-"""After a review. Fifty a second by each worker find a gap; more would only take processor time from other tests."""
+PAUSE_SECONDS = 0.05
+"""After a review. Twenty a second by each worker find a gap; more would only take processor time from other tests."""
 
 
 class Load:
