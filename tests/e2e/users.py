@@ -118,7 +118,7 @@ def upgrade(plane: ControlPlane, *settings: str) -> None:
     """Upgrade the release; settings as `--set` takes them."""
     sets = [word for each in settings for word in ("--set", each)]
     arguments = ("upgrade", RELEASE, str(CHART), "--reset-then-reuse-values", *sets)
-    plane.helm(*arguments, namespace=NAMESPACE)
+    plane.helm(*arguments, "--disable-openapi-validation", namespace=NAMESPACE)
 
 
 def configurations(plane: ControlPlane) -> list[dict[str, Any]]:
