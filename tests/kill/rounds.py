@@ -61,7 +61,7 @@ ATTACK = Sizes(
 )
 """What it submits: components with a lease of one second are to lead again and again beside it."""
 
-ATTACK_SECONDS = 5.0
+ATTACK_SECONDS = 15.0
 """How long its Jobs are there."""
 
 LEFT_BEHIND = (

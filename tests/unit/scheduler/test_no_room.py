@@ -45,7 +45,7 @@ def _plain(rows: Rows, needs: list[Need], excluded: Bools) -> tuple[Any, ...]:
     return f"n{best[1]}", needs[scarcest].name, max(free[scarcest], 0), small, tuple(promised)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(60))
 def test_the_nearest_node_and_the_counts_are_those_of_a_look_at_every_node(seed: int) -> None:
     rng = random.Random(seed)
     count = rng.randrange(1, 7)

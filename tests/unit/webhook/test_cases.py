@@ -73,15 +73,16 @@ def _assert_patched(row: Row, response: dict[str, Any]) -> None:
     assert operations(answer(row.admission(), row.path, again)) == []
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
-def test_a_review_that_says_no_more_than_it_must_is_answered_alike(row: Row) -> None:
-    asked = row.request
-    objects = {
-        key: untyped(asked[key]) for key in ("object", "oldObject") if asked[key] is not None
-    }
-    short = {key: asked[key] for key in ENOUGH if key in asked} | objects
-
-    assert answer(row.admission(), row.path, short) == answer(row.admission(), row.path, asked)
+@pytest.mark.parametrize("path", sorted({row.path for row in ROWS}))
+def test_a_review_that_says_no_more_than_it_must_is_answered_alike(path: str) -> None:
+    for row in (each for each in ROWS if each.path == path):
+        asked = row.request
+        objects = {
+            key: untyped(asked[key]) for key in ("object", "oldObject") if asked[key] is not None
+        }
+        short = {key: asked[key] for key in ENOUGH if key in asked} | objects
+        found, wanted = (answer(row.admission(), path, each) for each in (short, asked))
+        assert found == wanted, row.name
 
 
 def untyped(obj: Any) -> Any:
