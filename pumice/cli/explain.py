@@ -35,6 +35,7 @@ __all__ = ["EXAMPLES", "explain"]
 EXAMPLES = (
     "pumice explain job mnist",
     "pumice explain job mnist --logs 20",
+    "pumice explain job mnist --forecast",
     "pumice explain job/mnist -n research -o json",
     "pumice explain queue research",
     "pumice explain pod mnist-worker-0 --watch",
@@ -141,6 +142,13 @@ def explain(
             help="Also the last N lines of pods that failed: of one pod for each cause, five pods at most.",
         ),
     ] = 0,
+    forecast: Annotated[
+        bool,
+        typer.Option(
+            "--forecast",
+            help="Also when a Job that waits will start if nothing changes; what runs ends as pumice.dev/duration says, else as like Jobs did.",
+        ),
+    ] = False,
     config: SchedulerConfig = None,
     state: Annotated[
         list[str] | None,
@@ -163,11 +171,14 @@ def explain(
         raise UserError(f"-A lists the gangs of all namespaces that wait; leave out {what}")
     if logs and (asked is None or asked[0] not in ("job", "pod")):
         raise UserError("--logs shows lines of a Job or a pod; name one")
+    if forecast and (asked is None or asked[0] != "job" or state is not None):
+        raise UserError("--forecast says when a Job of a cluster starts; name one")
     scheduling = read_config(config)
     if state is not None:
         _explain_files(state, asked, watch, _ExplainRun(asked, scheduling, output, False, 0))
         return
     shown = _ExplainRun(asked, scheduling, output, watch, logs, is_default=config is None)
+    shown.forecasts = forecast
     run(shown.run(cluster, namespace, everywhere))
 
 
@@ -232,6 +243,7 @@ class _ExplainRun:
         self._watch = watch
         self._logs = logs
         self._printed: str | None = None
+        self.forecasts = False
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
         async with cluster.connect() as client:
@@ -299,6 +311,13 @@ class _ExplainRun:
             names = {each["name"] for each in found["pods"]}
             pods = [each for each in seen.objects.pods if _is_in(each, where, names)]
             await self._add_logs(client, found, pods)
+            if self.forecasts:
+                from pumice.cli.live.forecasts import forecasts
+
+                told = await forecasts(client, seen, config, [found["job"]])
+                found["forecast"] = (
+                    msgspec.to_builtins(told[found["job"]]) if found["job"] in told else None
+                )
         elif kind == "pod":
             pod = msgspec.convert(raw, Pod)
             found = explanations.of_pod(pod, seen, simulate, now)

@@ -51,6 +51,13 @@ def list_jobs(
     everywhere: AllNamespaces = False,
     selector: LabelSelector = None,
     watch: Watch = False,
+    forecast: Annotated[
+        bool,
+        typer.Option(
+            "--forecast",
+            help="Also when each Job that waits will start if nothing changes; see `pumice explain job NAME --forecast`.",
+        ),
+    ] = False,
     config: SchedulerConfig = None,
     output: ListOutput = ListForm.TEXT,
     *,
@@ -64,6 +71,7 @@ def list_jobs(
     listing = _Listing(
         namespace, everywhere, selector, read_config(config) if config else None, output, watch
     )
+    listing.forecasts = forecast
     run(listing.run(cluster))
 
 
@@ -233,6 +241,7 @@ class _Listing:
         self._output = output
         self._watch = watch
         self._printer = ListPrinter(output, watch)
+        self.forecasts = False
 
     async def run(self, cluster: ClusterOptions) -> None:
         async with cluster.connect() as client:
@@ -262,6 +271,8 @@ class _Listing:
             seen = await _context(client, jobs, where)
         now = time.time()
         rows = job_rows(jobs, seen, self._config, now)
+        if self.forecasts and seen is not None:
+            await self._add_forecasts(client, seen, rows)
         forbidden = seen.forbidden if seen else []
         wide = self._output is ListForm.WIDE
         self._printer.show(
@@ -274,6 +285,19 @@ class _Listing:
         # PodGroups change with every relevant scheduling cycle; nodes and pods would change continuously.
         versions += [each for each in (seen.versions if seen else ()) if each[0] is POD_GROUP]
         return versions
+
+    async def _add_forecasts(
+        self, client: "Client", seen: "ReadableCluster", rows: list[dict[str, Any]]
+    ) -> None:
+        import msgspec
+
+        from pumice.cli.live.forecasts import forecasts
+
+        waiting = {f"{each['namespace']}/{each['name']}": each for each in rows if each["waiting"]}
+        told = await forecasts(client, seen, self._config or read_config(None), waiting)
+        for row in rows:
+            found = told.get(f"{row['namespace']}/{row['name']}") if row["waiting"] else None
+            row["forecast"] = None if found is None else msgspec.to_builtins(found)
 
 
 async def _show(

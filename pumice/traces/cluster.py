@@ -94,6 +94,7 @@ class VirtualCluster:
         listener: ClusterListener,
         measure_time: Callable[[], float],
         admitted: Callable[[Raw], Raw] = lambda pod: pod,
+        scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,),
     ) -> None:
         """Take in what exists.
 
@@ -105,6 +106,7 @@ class VirtualCluster:
             listener: Is told what happens.
             measure_time: The clock that measures cycles, in seconds.
             admitted: A new pod as an API server stores it.
+            scheduler_names: Scheduler names whose pods are placed.
 
         Raises:
             UnreadableObjectError: A quantity cannot be read.
@@ -112,7 +114,7 @@ class VirtualCluster:
         self._zero = zero
         self._listener = listener
         self._measure_time = measure_time
-        self.simulation = Simulation(objects, config)
+        self.simulation = Simulation(objects, config, scheduler_names=scheduler_names)
         self.jobs = ControlledJobs(
             objects.queues, objects.priority_classes, registry, admitted, drops_finished=True
         )
@@ -131,7 +133,11 @@ class VirtualCluster:
     # -- what is known beforehand --------------------------------------------------------------
 
     def submit(
-        self, raw: Raw, ending: Ending, groups: Mapping[str, Raw] | None = None
+        self,
+        raw: Raw,
+        ending: Ending,
+        groups: Mapping[str, Raw] | None = None,
+        pods: Iterable[Pod] = (),
     ) -> ControlledJob:
         """Take in a Job that is admitted.
 
@@ -139,11 +145,17 @@ class VirtualCluster:
             raw: The Job.
             ending: How its pods end.
             groups: PodGroups that exist, by `namespace/name`.
+            pods: Its pods that exist.
         """
         job = self.jobs.add(raw, groups)
-        self._endings[job.key] = ending
-        self._idle = 0
+        self.jobs.take(pods)
+        self.expect(job.key, ending)
         return job
+
+    def expect(self, job: str, ending: Ending) -> None:
+        """Note how pods end that carry the name of a Job, by its key; without `submit`, none are made in place of evicted ones."""
+        self._endings[job] = ending
+        self._idle = 0
 
     def set_end(self, pods: Iterable[str], now: float, ending: Ending) -> None:
         """Let pods that run end together, by key.

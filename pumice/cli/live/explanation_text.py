@@ -82,6 +82,8 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
     # The first sentence may say the same in another order.
     if any(each not in explanation["message"] for each in summary.split("; ")):
         yield f"\n{plain(summary)}"
+    if forecast := explanation.get("forecast"):
+        yield plain(f"Forecast: {forecast['message']}")
     yield from _failed(explanation)
     ahead = explanation.get("ahead") or []
     if ahead:

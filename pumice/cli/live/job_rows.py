@@ -132,6 +132,7 @@ def list_table(rows: Sequence[Row], where: str | None, *, wide: bool, now: float
     header = ["namespace"] if namespaces else []
     header += ["name", "queue", "phase", "min", "running", "position", "age"]
     header += ["pending", "succeeded", "failed", "retries", "priority"] if wide else []
+    header += ["forecast"] if any("forecast" in each for each in rows) else []
     return table(
         [*header, "reason"], [_cells(each, namespaces, wide, now) for each in rows], COLOURS
     )
@@ -145,6 +146,8 @@ def _cells(row: Row, namespaces: bool, wide: bool, now: float) -> list[str]:
     if wide:
         cells += [str(row[name]) for name in ("pending", "succeeded", "failed", "retries")]
         cells.append(row["priorityClassName"] or "-")
+    if "forecast" in row:
+        cells.append(row["forecast"]["message"] if row["forecast"] else "-")
     return [*cells, " ".join(row["reason"].split())]
 
 

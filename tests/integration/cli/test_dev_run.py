@@ -118,9 +118,7 @@ def test_exec(kubectl: Kubectl) -> None:
     assert kubectl("exec", "-i", "stays", "--", "wc", "-c", stdin="12345") == "5\n"
     assert "exit code 7" in kubectl("exec", "stays", "--", "sh", "-c", "exit 7", code=7)
     assert "/no/such" in kubectl("exec", "stays", "--", "/no/such", code=1)
-    shown = kubectl.on_terminal(
-        "exec", "-it", "stays", "--", "sh", stdin="tty && hostname\nexit\n"
-    )
+    shown = kubectl.on_terminal("exec", "-it", "stays", "--", "sh", stdin="tty && hostname\nexit\n")
     assert "/dev/pts/0\nstays\n" in shown.replace("\r", "")
     kubectl("delete", "pod", "stays", "--grace-period=1")
     assert "NotFound" in kubectl("exec", "stays", "--", "hostname", code=1)

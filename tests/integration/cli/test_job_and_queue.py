@@ -157,6 +157,20 @@ def test_positions_are_those_of_explain(still: Server) -> None:
     assert all(line[place - 1].startswith(each["name"]) for place, each in waiting)
 
 
+def test_forecasts_stand_beside_reasons(still: Server) -> None:
+    told = ran("job", "list", "--forecast", "-o", "json", "--master", still.url).json
+    found = {each["name"]: each["forecast"] for each in told["jobs"]}
+    assert found["busy"] is None
+    assert found["big"]["seconds"] is None
+    assert found["big"]["message"].startswith("does not start")
+    text = ran("explain", "job", "big", "--forecast", "--master", still.url).out
+    assert f"\nForecast: {found['big']['message']}\n" in text
+    limited = ran("job", "list", "--forecast", "--master", still.limited)
+    assert "no forecast: it needs nodes" in limited.out
+    refused = ran("explain", "queue", "default", "--forecast", "--master", still.url)
+    assert (refused.code, "name one" in refused.err) == (2, True)
+
+
 def test_a_list_costs_few_requests(still: Server) -> None:
     still.limits = False
     try:

@@ -1,0 +1,96 @@
+"""When Jobs start that wait: from what their users say, from Jobs like them, and what is said where neither is known."""
+
+from typing import Any
+
+import msgspec
+
+from pumice.api.nodes import Node
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
+from pumice.api.queues import Queue
+from pumice.cli.files.checking import registry
+from pumice.scheduler import load_config
+from pumice.scheduler.simulate import ClusterObjects
+from pumice.traces.forecasting import ForecastCluster, StartForecast
+from tests.kit.builders import job, node, pod, pod_group, queue, task
+
+NOW = 1_800_000_000.0
+STARTED = "2027-01-15T07:50:00Z"
+"""Ten minutes ago."""
+
+
+def stored(
+    name: str, *, phase: str, cpu: str = "4", duration: str = "", **status: Any
+) -> dict[str, Any]:
+    """A Job of one pod as an API server has it."""
+    raw = job(name, [task("w", 1, cpu=cpu)])
+    raw["metadata"] |= {"uid": f"uid-{name}", "namespace": "default"}
+    if duration:
+        raw["metadata"]["annotations"] = {"pumice.dev/duration": duration}
+    raw["status"] = {"state": {"phase": phase}, "minAvailable": 1} | status
+    return raw
+
+
+def running(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The PodGroup and the pod of a Job that runs."""
+    group = pod_group(f"{name}-uid-{name}", 1, phase="Running")
+    raw = pod(f"{name}-w-0", group=f"{name}-uid-{name}", cpu="4", node="n", phase="Running")
+    raw["status"]["startTime"] = STARTED
+    return group, raw
+
+
+def forecasts(
+    jobs: list[dict[str, Any]], *runs: str, limit: float = 60.0
+) -> dict[str, StartForecast]:
+    groups, pods = zip(*map(running, runs), strict=True) if runs else ((), ())
+    objects = ClusterObjects(
+        nodes=[msgspec.convert(node("n", "4"), Node)],
+        queues=[msgspec.convert(queue("default"), Queue)],
+        pod_groups=[msgspec.convert(each, PodGroup) for each in groups],
+        pods=[msgspec.convert(each, Pod) for each in pods],
+    )
+    known = ForecastCluster(objects, jobs, load_config(), registry(), NOW)
+    return known.forecasts(lambda: 0.0, limit)
+
+
+def test_what_runs_ends_when_its_user_says() -> None:
+    jobs = [
+        stored("runs", phase="Running", duration="50m"),
+        stored("first", phase="Pending", duration="1h"),
+        stored("second", phase=""),
+    ]
+    assert forecasts(jobs, "runs") == {
+        "default/first": StartForecast(2400.0, "starts in about 40 min (if nothing changes)"),
+        "default/second": StartForecast(6000.0, "starts in about 100 min (if nothing changes)"),
+    }
+
+
+def test_without_that_it_ends_as_jobs_like_it_did() -> None:
+    ended = [
+        stored(f"was-{number}", phase="Completed", runningDuration=f"{minutes}m0s")
+        for number, minutes in enumerate((20, 30, 90))
+    ]
+    jobs = [*ended, stored("runs", phase="Running"), stored("next", phase="Pending")]
+    assert forecasts(jobs, "runs")["default/next"].seconds == 20 * 60
+
+
+def test_what_is_not_known_is_said() -> None:
+    jobs = [stored("runs", phase="Running"), stored("next", phase="Pending")]
+    found = forecasts(jobs, "runs")["default/next"]
+    assert found.seconds is None
+    assert found.message.startswith("when it starts is not known: of 1 gang that runs")
+    assert "pumice.dev/duration" in found.message
+
+
+def test_a_job_that_fits_starts_now_and_one_that_never_does_is_told_so() -> None:
+    jobs = [stored("fits", phase="Pending"), stored("large", phase="Pending", cpu="5")]
+    found = forecasts(jobs)
+    assert found["default/fits"] == StartForecast(0.0, "starts now (if nothing changes)")
+    assert found["default/large"].seconds is None
+    assert found["default/large"].message.startswith("does not start")
+
+
+def test_it_looks_ahead_only_as_long_as_it_may() -> None:
+    jobs = [stored("runs", phase="Running", duration="50m"), stored("next", phase="Pending")]
+    found = forecasts(jobs, "runs", limit=-1.0)["default/next"]
+    assert found == StartForecast(None, "starts in more than 0 s; no more is computed")
