@@ -199,7 +199,8 @@ def _scalar(fields: Fields, name: str, default: float) -> str | float:
 
 
 def _text(fields: Fields, name: str, default: str) -> str:
-    value = fields.get(name, default)
+    value = fields.get(name)
+    value = default if value is None else value
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise BadLineError(f"{name} is {str(value)[:40]}; expected a string")
     return str(value)

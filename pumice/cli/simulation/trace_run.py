@@ -28,6 +28,8 @@ __all__ = ["run_world", "simulate_trace"]
 
 _TERMINAL_SECONDS = 0.5
 _FILE_SECONDS = 10.0
+_FIRST_ESTIMATE = 0.01
+"""Share of the jobs that must be over before an estimate is shown."""
 _DAY = 86_400.0
 
 
@@ -173,9 +175,10 @@ class _ProgressLine:
 
 def progress_text(step: Progress, jobs: int, seconds: float) -> str:
     """Where a run is, and about how long it still takes: as long for each further job as for those that are over."""
-    left = seconds * (jobs - step.ended) / step.ended if step.ended else 0.0
+    is_known = step.ended > jobs * _FIRST_ESTIMATE
+    left = seconds * (jobs - step.ended) / step.ended if is_known else 0.0
     about = f"{left:.0f} s" if left < 120 else f"{left / 60:.0f} min"
     return (
         f"day {step.now / _DAY:.1f}: {step.ended:,} of {jobs:,} jobs are over, {step.running:,} run, {step.waiting:,} wait"
-        f"{f'; about {about} left' if step.ended else ''}"
+        f"{f'; about {about} left' if is_known else ''}"
     )

@@ -157,8 +157,8 @@ def test_other_nodes_are_compared(pumice: Pumice, tmp_path: Path) -> None:
 
 
 def test_progress_has_an_estimate() -> None:
-    begin = progress_text(Progress(0.0, 0, 3, 1), 2000, 5)
-    assert begin == "day 0.0: 0 of 2,000 jobs are over, 1 run, 3 wait"
+    begin = progress_text(Progress(0.0, 20, 3, 1), 2000, 5)
+    assert begin == "day 0.0: 20 of 2,000 jobs are over, 1 run, 3 wait"
     later = progress_text(Progress(86400 * 1.5, 500, 30, 10), 2000, 100)
     assert later == "day 1.5: 500 of 2,000 jobs are over, 10 run, 30 wait; about 5 min left"
 
