@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from pumice.traces.job_measures import JobMeasures
-from pumice.traces.places import Places
+from pumice.traces.places import PodPlaces
 from pumice.traces.records import JobRecord, Past
 
 __all__ = ["COLUMNS", "interval_set", "write_jobs"]
@@ -35,7 +35,7 @@ COLUMNS = (
 
 def write_jobs(file: TextIO, past: Past, jobs: Iterable[JobMeasures]) -> None:
     """Write one line for each job; a cell is empty if what it is about never happened."""
-    places = Places(past)
+    places = PodPlaces(past)
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     for number, (record, job) in enumerate(zip(past.jobs, jobs, strict=True)):
@@ -61,7 +61,7 @@ def write_jobs(file: TextIO, past: Past, jobs: Iterable[JobMeasures]) -> None:
         )
 
 
-def _held(number: int, record: JobRecord, places: Places) -> Iterator[int]:
+def _held(number: int, record: JobRecord, places: PodPlaces) -> Iterator[int]:
     for index, runs in enumerate(record.runs):
         if runs.how != "evicted":
             first = places.first_of(runs.node)

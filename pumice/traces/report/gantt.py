@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from pumice.traces.places import Places
+from pumice.traces.places import PodPlaces
 from pumice.traces.records import Past
 from pumice.traces.report.charts import BOTTOM, TOP, Chart, ChartAxis, Mark, time_axis
 from pumice.traces.report.curves import COLOURS, Span
@@ -47,7 +47,7 @@ def by_node(past: Past, span: Span, ranks: dict[str, int]) -> Chart:
         span: Begin and end of the axis.
         ranks: Rank of each queue.
     """
-    places = Places(past)
+    places = PodPlaces(past)
     chart = Chart("nodes", "Nodes", "Pods on each node over time, in the colour of their queue.")
     bars = [*_on_nodes(past, places, span)]
     rows = [max(count, 1) for count in places.counts]
@@ -96,7 +96,7 @@ def by_queue(past: Past, span: Span, ranks: dict[str, int]) -> Chart:
     return chart
 
 
-def _on_nodes(past: Past, places: Places, span: Span) -> Iterator[_Bar]:
+def _on_nodes(past: Past, places: PodPlaces, span: Span) -> Iterator[_Bar]:
     for number, record in enumerate(past.jobs):
         for index, runs in enumerate(record.runs):
             end = span[1] if runs.end is None else runs.end

@@ -10,7 +10,7 @@ import pytest
 
 from pumice.traces.job_measures import measured_jobs
 from pumice.traces.jobs_csv import COLUMNS, interval_set, write_jobs
-from pumice.traces.places import Places
+from pumice.traces.places import PodPlaces
 from pumice.traces.records import Past, PodRuns
 from tests.kit.pasts import drawn, nothing, record, small
 
@@ -67,7 +67,7 @@ def test_numbers_are_read_back_as_they_were_measured() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_no_two_pods_have_a_place_at_the_same_time(seed: int) -> None:
     past = drawn(seed, 60)
-    given = Places(past)
+    given = PodPlaces(past)
     held = [
         (runs.node, place, runs.start, past.end if runs.end is None else runs.end)
         for number, each in enumerate(past.jobs)
