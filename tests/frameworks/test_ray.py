@@ -18,7 +18,8 @@ SMALL = {
 
 def node() -> dict[str, Any]:
     env = [{"name": name, "value": value} for name, value in SMALL.items()]
-    return {"containers": [{"name": "ray", "image": "ray", "env": env}]}
+    containers = [{"name": "ray", "image": "ray", "env": env}]
+    return {"terminationGracePeriodSeconds": 1, "containers": containers}
 
 
 def test_a_client_gives_tasks_to_the_head_and_its_workers(run: Run) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
+
+from tests.support import apt
 
 __all__ = ["GIVEN", "BrowserError", "chromium", "install"]
 
@@ -52,20 +53,10 @@ def install() -> None:
             raise
     else:
         return
-    print("browser: installing Chromium with apt (100 MiB)", file=sys.stderr, flush=True)
-    for arguments in (["update"], ["install", "--yes", "--no-install-recommends", _PACKAGE]):
-        ran = subprocess.run(
-            ["apt-get", "--quiet", *arguments],
-            env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if ran.returncode:
-            last = "\n".join(ran.stdout.splitlines()[-12:])
-            raise BrowserError(f"apt-get {arguments[0]} failed:\n{last}")
+    try:
+        apt.install(_PACKAGE)  # 100 MiB
+    except apt.AptError as error:
+        raise BrowserError(str(error)) from None
     chromium()
 
 

@@ -67,8 +67,7 @@ class RunPlan:
 
         known = [each for each in self.manifests if kinds.of_object(each.object)]
         if not any(kinds.of_object(each.object) in WATCHED for each in known):
-            files = ", ".join(dict.fromkeys(each.source.file for each in self.manifests))
-            raise UserError(f"there is no Job of Volcano in {files}, and no JobFlow")
+            raise UserError(self._nothing_to_run())
         templates = list(_templates(known, ManifestChecker(read_settings(()), (), known)))
         found = [
             f"{template.where}: {problem.path}: {problem.message}"
@@ -81,6 +80,16 @@ class RunPlan:
         if found:
             raise UserError(*found)
         return [template.spec for template in templates]
+
+    def _nothing_to_run(self) -> str:
+        files = ", ".join(dict.fromkeys(each.source.file for each in self.manifests))
+        kind_of = (
+            (each.object.get("kind"), each.object.get("apiVersion")) for each in self.manifests
+        )
+        found = ", ".join(dict.fromkeys(f"{kind} of {version}" for kind, version in kind_of))
+        expected = " or ".join(f"a {kind.kind} of {kind.api_version}" for kind in WATCHED)
+        other = f", found {found}; `pumice dev --run` runs pods of other kinds" if found else ""
+        return plain(f"nothing in {files or 'the files'} can be run: expected {expected}{other}")
 
     def announce(self, specs: Sequence[Raw], machine: "Machine") -> None:
         """Say in a line each what differs from a cluster.

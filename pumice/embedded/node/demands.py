@@ -112,6 +112,15 @@ def _problem(path: str, why: str) -> FieldError:
     return FieldError(path, why, CODE)
 
 
+def _no_such(kind: str, number: int, mode: Mode) -> str:
+    if not mode.is_full:
+        return f"pods run as you alone here, not as {kind} {number}; {_FULL}"
+    extents = mode.users if kind == "user" else mode.groups
+    ranges = ", ".join(f"{first} to {first + count - 1}" for first, _, count in extents)
+    file = "/etc/subuid" if kind == "user" else "/etc/subgid"
+    return f"there is no {kind} {number} here, but {ranges}; a longer range in {file} gives more"
+
+
 def _of_security(context: Raw, path: str, mode: Mode) -> Iterator[FieldError]:
     """Users and groups that the node's user namespace does not have."""
     users = [("runAsUser", context.get("runAsUser"))]
@@ -119,14 +128,10 @@ def _of_security(context: Raw, path: str, mode: Mode) -> Iterator[FieldError]:
     groups += [("supplementalGroups", each) for each in context.get("supplementalGroups") or ()]
     for field, number in users:
         if number is not None and not mode.has_user(int(number)):
-            yield _problem(
-                f"{path}.{field}", f"pods run as you alone here, not as user {number}; {_FULL}"
-            )
+            yield _problem(f"{path}.{field}", _no_such("user", number, mode))
     for field, number in groups:
         if number is not None and not mode.has_group(int(number)):
-            yield _problem(
-                f"{path}.{field}", f"pods run as you alone here, not as group {number}; {_FULL}"
-            )
+            yield _problem(f"{path}.{field}", _no_such("group", number, mode))
     if context.get("sysctls"):
         yield _problem(f"{path}.sysctls", "sysctls are not set; leave them out")
 
