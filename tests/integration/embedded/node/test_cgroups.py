@@ -27,7 +27,7 @@ FREE = [
     and each in (UNIFIED / "cgroup.controllers").read_text().split()
 ][:1]
 ALONE = """
-import os, subprocess, sys
+import os, subprocess, sys, time
 from pathlib import Path
 from pumice.embedded.node.limits import Cgroups
 scope, controller = Path(sys.argv[1]), sys.argv[2]
@@ -49,7 +49,7 @@ print([each.removeprefix(f"{scope}/") for each in made.made])
 script = f"echo 0 >{file} && exec sleep 100"
 with subprocess.Popen(["sh", "-c", script]) as process:
     while not cgroup(process.pid).endswith("/run/container"):
-        pass
+        time.sleep(0.01)
     process.kill()
 made.remove("container")
 print(cgroup(os.getpid()).removeprefix(f"/{scope.name}"))

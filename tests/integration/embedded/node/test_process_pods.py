@@ -6,16 +6,19 @@ from typing import Any
 
 import pytest
 
-from tests.integration.embedded.node.conftest import LocalNode
+from tests.integration.embedded.node.conftest import MODES, LocalNode, mode_mark
 from tests.kit.tables import table
 
-CASES = table("embedded/process-pods")
+CASES = [
+    pytest.param(name, case, id=f"{name}-{case['name']}", marks=mode_mark(name))
+    for name, mode in MODES.items()
+    for case in table("embedded/process-pods")
+    if case.get("full") in (None, mode.is_full)
+]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@pytest.mark.parametrize(("mode", "case"), CASES, indirect=["mode"])
 async def test_pods_end_as_the_table_says(node: LocalNode, case: dict[str, Any]) -> None:
-    if case.get("full") not in (None, node.machine.mode.is_full):
-        pytest.skip("this is of the other mode")
     case = copy.deepcopy(case)
     node.create(*case.get("objects", ()))
     for volume in case["spec"].get("volumes", ()):
