@@ -4,7 +4,7 @@ import asyncio
 import signal
 import tempfile
 from collections.abc import Callable, Coroutine
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,7 +135,7 @@ class _RunFollower:
         self._kubelets = kubelets
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._last_change = self._loop.time()
+        self._quiet = 0.0
         self._interrupts = 0
         self._is_aborting = False
         self._targets = [
@@ -146,7 +146,7 @@ class _RunFollower:
 
     def note(self, change: "StoredWrite") -> None:
         """A write; called inside of it."""
-        self._last_change = self._loop.time()
+        self._quiet = 0.0
         if change.resource == _key(kinds.POD) and change.type == "MODIFIED":
             before = change.old.obj if change.old else None
             self._loop.call_soon(tell_pod, before, change.new.obj, self._kubelets)
@@ -223,10 +223,9 @@ class _RunFollower:
 
     def _is_quiet(self, seconds: float) -> bool:
         """Whether nothing has changed for a while, and all that waits has a reason."""
-        pause = self._loop.time() - self._last_change
-        if pause < seconds:
+        if self._quiet < seconds:
             return False
-        return pause > _REASON_SECONDS or all(why != _NO_REASON for _, why in self.waiting())
+        return self._quiet > _REASON_SECONDS or all(why != _NO_REASON for _, why in self.waiting())
 
     async def _until_ended(self, cluster: "DevCluster") -> int:
         deadline = None if self._plan.timeout is None else self._loop.time() + self._plan.timeout
@@ -266,9 +265,15 @@ class _RunFollower:
         return any(each.machine.namespaces.ended.done() for each in self._kubelets)
 
     async def _change(self) -> None:
-        """Wait for a change, at most for a moment."""
-        with suppress(TimeoutError):
+        """Wait for a change, at most for a moment.
+
+        Where other processes leave this one little time, moments without a change count, not the time that they took: the components of the
+        cluster wait for the same loop.
+        """
+        try:
             await asyncio.wait_for(self._changed.wait(), _TICK)
+        except TimeoutError:
+            self._quiet += _TICK
         self._changed.clear()
 
     def _phases(self) -> list[str]:

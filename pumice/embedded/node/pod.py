@@ -5,10 +5,9 @@ carries out. A task leads the pod to its end; its deletion cancels the task and 
 """
 
 import asyncio
-import os
-import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from pumice.embedded.node.environment import MissingObjectError, Objects
 from pumice.embedded.node.logs import ContainerLog
 from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
+from pumice.embedded.node.pod_processes import PodProcesses
 from pumice.embedded.node.pod_status import ContainerRun, status_of
 from pumice.embedded.node.specification import ContainerSpecification
 
@@ -33,8 +33,6 @@ _GRACE = 30
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 300.0
 _STEADY = 600.0
 """Seconds after which a container that ends counts as one that had run well."""
-_DRAIN_SECONDS = 2.0
-_FALLBACK_LINES, _FALLBACK_BYTES = 80, 2048
 _versions = count(1)
 
 _log = structlog.get_logger(__name__)
@@ -82,7 +80,6 @@ class ProcessPod:
         manifest: The pod; newer versions of its metadata come by `update`.
         key: What tells it from all others in the node.
         address: Its address; empty before it has one.
-        logs: The logs of its containers by name, run by run; at most the last two.
         verdict: Phase, reason and message where something has ended it.
     """
 
@@ -90,7 +87,6 @@ class ProcessPod:
         self.manifest = manifest
         self.key = f"pod{number}"
         self.address = ""
-        self.logs: dict[str, list[ContainerLog]] = {}
         self.verdict: Raw = {}
         self._host = host
         self._number = number
@@ -104,9 +100,9 @@ class ProcessPod:
         ]
         self._containers = [ContainerRun(each) for each in self._spec["containers"]]
         self._files: dict[str, volumes.Files] = {}
-        self._ends: dict[str, asyncio.Future[Raw]] = {}
-        self._running: dict[str, ContainerRun] = {}
-        self._starts: set[asyncio.Future[None]] = set()
+        self._processes = PodProcesses(
+            host.machine, self.key, self.states, host.now, partial(host.on_line, self)
+        )
         self._initialised = False
         self._is_dirty = False
         self._loop = asyncio.get_running_loop()
@@ -151,15 +147,18 @@ class ProcessPod:
         """Take over newer metadata."""
         self.manifest = manifest
 
+    @property
+    def logs(self) -> dict[str, list[ContainerLog]]:
+        """The logs of its containers by name, run by run; at most the last two."""
+        return self._processes.logs
+
     def ended(self, event: Raw) -> None:
         """One of its processes has ended."""
-        future = self._ends.pop(event["ended"], None)
-        if future is not None and not future.done():
-            future.set_result(event)
+        self._processes.ended(event)
 
     def process_of(self, container: str) -> str:
         """The process of a container that runs; empty if none does."""
-        return next((key for key, each in self._running.items() if each.name == container), "")
+        return self._processes.of(container)
 
     async def refresh(self) -> None:
         """Bring the files of volumes up to date, if they have changed."""
@@ -190,9 +189,7 @@ class ProcessPod:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for runs in self.logs.values():
-            for each in runs:
-                each.close()
+        self._processes.close()
 
     def _stop_main(self) -> None:
         if self._deadline is not None:
@@ -334,7 +331,7 @@ class ProcessPod:
         """The containers have ended for good: stop the sidecars, and say so."""
         for task in self._tasks:
             task.cancel()
-        await self._stop_processes(float(self._spec.get("terminationGracePeriodSeconds", _GRACE)))
+        await self._processes.stop(float(self._spec.get("terminationGracePeriodSeconds", _GRACE)))
         if self._deadline is not None:
             self._deadline.cancel()
         self.publish()
@@ -368,99 +365,23 @@ class ProcessPod:
 
     async def _run_once(self, each: ContainerRun, started: "asyncio.Future[None] | None") -> None:
         """Run a container to its end."""
-        process = f"{self.key}/{self.states.index(each)}/{each.restarts}"
-        name = process.split("/")[1]
         spec = await self._when_there(lambda: self.specification(each).of_start(self._files))
-        log = self._new_log(each)
-        end = self._ends[process] = self._loop.create_future()
-        moment = format_time(self._host.now())
         try:
-            start = asyncio.ensure_future(self._start(process, name, spec, each, log))
-            self._starts.add(start)
-            start.add_done_callback(self._starts.discard)
-            await asyncio.shield(start)  # a task that stops the pod waits for it
+            process = await self._processes.start(each, spec, self.specification(each).limits())
         except NodeError as error:
-            log.close()
-            self._ends.pop(process, None)
             if self._host.machine.namespaces.ended.done():
                 raise
-            each.state = _terminated(128, 0, moment, moment, "StartError", str(error))
             self._host.warn(self, "Failed", f"{each.name}: {error}")
         else:
             self.publish()
             self._host.names_changed()
             if started is not None and not started.done():
                 started.set_result(None)
-            event = await asyncio.shield(end)  # so does it for the end
-            await self._note_end(each, event, moment, log)
+            await self._processes.finished(process)
         if started is not None and not started.done():
             started.set_result(None)
         self.publish()
         self._host.names_changed()
-
-    async def _start(
-        self, process: str, name: str, spec: Raw, each: ContainerRun, log: ContainerLog
-    ) -> None:
-        """Start a container's first process, with its output going to a log.
-
-        Raises:
-            NodeError: It does not start.
-        """
-        reading, writing = os.pipe()
-        descriptors = [writing]
-        try:
-            cgroups = self._host.machine.cgroups
-            if cgroups is not None:
-                memory, cpu = self.specification(each).limits()
-                cgroup = process.replace("/", "-")
-                cgroups.add(cgroup, memory, cpu)
-                descriptors.extend(os.open(file, os.O_WRONLY) for file in cgroups.files(cgroup))
-            log.follow(reading)
-            await self._host.machine.namespaces.ask(
-                "start", descriptors, id=process, pod=self.key, name=f"c{name}", **spec
-            )
-            each.state = {"running": {"startedAt": format_time(self._host.now())}}
-            self._running[process] = each
-        except OSError as error:
-            raise NodeError(f"cgroup: {error.strerror}") from None
-        finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
-
-    async def _note_end(
-        self, each: ContainerRun, event: Raw, begun: str, log: ContainerLog
-    ) -> None:
-        """A container has ended: read what it has left in the pipe, and note why it ended."""
-        await asyncio.wait([log.drained], timeout=_DRAIN_SECONDS)
-        code, message = event["code"], event["message"]
-        reason = "Completed" if code == 0 else "Error"
-        cgroups, process = self._host.machine.cgroups, event["ended"].replace("/", "-")
-        if cgroups is not None:
-            if code == 128 + signal.SIGKILL and cgroups.has_killed(process):
-                reason = "OOMKilled"
-            cgroups.remove(process)
-        policy = each.manifest.get("terminationMessagePolicy")
-        if not message and code and policy == "FallbackToLogsOnError":
-            message = "\n".join(log.tail(_FALLBACK_LINES))[-_FALLBACK_BYTES:]
-        now = format_time(self._host.now())
-        each.state = _terminated(code, event["signal"], begun, now, reason, message)
-        self._running.pop(event["ended"], None)
-
-    def _new_log(self, each: ContainerRun) -> ContainerLog:
-        file = (
-            self._host.machine.folder / self.key / f"{self.states.index(each)}-{each.restarts}.log"
-        )
-        run, name = each.restarts, each.name
-
-        def on_line(line: bytes) -> None:
-            self._host.on_line(self, name, run, line)
-
-        runs = self.logs.setdefault(name, [])
-        runs.append(ContainerLog(file, on_line))
-        for old in runs[:-2]:
-            old.remove()
-        del runs[:-2]
-        return runs[-1]
 
     def specification(self, each: ContainerRun) -> ContainerSpecification:
         """What the node's first process needs to know of a container."""
@@ -473,7 +394,7 @@ class ProcessPod:
 
     async def _stop(self, grace: float, *, is_deleted: bool) -> None:
         """Stop what runs, and say that the pod has ended."""
-        await self._stop_processes(grace)
+        await self._processes.stop(grace)
         for each in self.states:
             each.is_over = each.is_over or not each.runs
         await self._remove_sandbox()
@@ -484,29 +405,6 @@ class ProcessPod:
         else:
             self.publish()
         self._host.names_changed()
-
-    async def _stop_processes(self, grace: float) -> None:
-        """SIGTERM, and after the grace SIGKILL."""
-        if self._starts:
-            await asyncio.wait(self._starts)
-        for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 10.0)):
-            running = dict(self._running)
-            if number == signal.SIGTERM and not grace:
-                continue
-            if not running:
-                return
-            ends = {
-                process: self._ends.setdefault(process, self._loop.create_future())
-                for process in running
-            }
-            await self._host.machine.namespaces.signal(list(running), number)
-            await asyncio.wait(ends.values(), timeout=seconds)
-            for process, end in ends.items():
-                if end.done() and not end.cancelled():
-                    state = running[process]
-                    begun = state.state.get("running", {}).get("startedAt", "")
-                    await self._note_end(state, end.result(), begun, self.logs[state.name][-1])
-                    state.is_over = True
 
     async def _remove_sandbox(self) -> None:
         with suppress(NodeError):
@@ -535,12 +433,3 @@ class ProcessPod:
                 verdict=self.verdict,
             ),
         )
-
-
-def _terminated(code: int, number: int, begun: str, ended: str, reason: str, message: str) -> Raw:
-    found: Raw = {"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": ended}
-    if number:
-        found["signal"] = number
-    if message:
-        found["message"] = message
-    return {"terminated": found}

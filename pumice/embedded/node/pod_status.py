@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ContainerRun", "phase_of", "status_of"]
+__all__ = ["ContainerRun", "phase_of", "status_of", "terminated"]
 
 Raw = dict[str, Any]
 
@@ -138,3 +138,13 @@ def status_of(
         old[kind] = known | ({"reason": reason} if not true and reason else {})
     status["conditions"] = list(old.values())
     return status
+
+
+def terminated(code: int, number: int, begun: str, ended: str, reason: str, message: str) -> Raw:
+    """The state of a container that has ended."""
+    found: Raw = {"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": ended}
+    if number:
+        found["signal"] = number
+    if message:
+        found["message"] = message
+    return {"terminated": found}
