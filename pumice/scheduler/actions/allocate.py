@@ -18,13 +18,12 @@ from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
-from pumice.scheduler.placing.filling import Filling
+from pumice.scheduler.placing.filling import Filling, GangTurn
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.waiting.parked import Cause, bounds
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
@@ -163,11 +162,9 @@ def _turn(
     """Try pods of a job until it is ready or cannot become so; True when it may have another turn."""
     statement = session.statement()
     outcome = session.outcome(job)
-    filling = Filling(session, queue, job, statement, outcome)
-    if isinstance(tasks, DomainQueue):
-        is_ready = tasks.fill(queue, statement, outcome)
-    else:
-        is_ready = filling.fill(tasks)
+    turn = GangTurn(session, queue, job, statement)
+    filling = Filling(turn, outcome)
+    is_ready = tasks.fill(turn, outcome) if isinstance(tasks, DomainQueue) else filling.fill(tasks)
     if is_ready:
         filling.keep_whole()
         session.commit(statement)
@@ -186,27 +183,21 @@ def _turn(
             # A pod that lacks room before any other of its gang has a place lacks it after them, too.
             ranking = session.ranking(outcome.failed[0], queue.metadata.name)
             lacks_room = is_alone and ranking.counts_room_only
-            if not lacks_room and _fits_largest_first(
-                session, queue, job, tasks, statement, outcome
-            ):
+            if not lacks_room and _fits_largest_first(turn, tasks, outcome):
                 return False
         _open_gates(session, queue, job, outcome)
     return False
 
 
 def _fits_largest_first(
-    session: Session,
-    queue: Queue,
-    job: JobInfo,
-    tried: PodQueue | Units | DomainQueue,
-    statement: Statement,
-    outcome: JobOutcome,
+    turn: GangTurn, tried: PodQueue | Units | DomainQueue, outcome: JobOutcome
 ) -> bool:
     """Place a gang that has just failed with its largest pods first, which leaves less room that is too small for them.
 
     Only a gang that needs all its pods, so that their order does not decide which of them are placed; and only where the
     nodes have room enough by arithmetic.
     """
+    session, _, job, statement, _ = turn
     if isinstance(tried, DomainQueue):
         return False  # it has tried that in each domain
     if len(job.tasks) < 2 or outcome.refused is not None or outcome.failed is None:
@@ -220,7 +211,7 @@ def _fits_largest_first(
     share = DominantShare(session.view.total())
     largest = PodQueue(session, job, tasks, lambda task: -share.of(task.shape.vector))
     again = JobOutcome()
-    if not Filling(session, queue, job, statement, again).fill(largest):
+    if not Filling(turn, again).fill(largest):
         statement.discard()
         return False
     session.outcomes[job.key] = again

@@ -44,7 +44,7 @@ class Place(Protocol):
     def put_back(self, bundle: VictimBundle) -> None:
         """Undo `add`."""
 
-    def promise(self, statement: Statement) -> bool:
+    def promise(self, statement: Statement, /) -> bool:
         """Promise places on a statement on which bundles have gone; whether there are enough."""
 
     def cost(self, victims: Sequence[TaskInfo]) -> Cost:

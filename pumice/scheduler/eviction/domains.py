@@ -1,7 +1,6 @@
 """The domains of the network in which room can be made for all pods of a gang at once; the whole cluster for a gang without a limit."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,8 +18,9 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
 from pumice.scheduler.placing.domain_search import DomainSearch
-from pumice.scheduler.placing.filling import Filling, Promising
+from pumice.scheduler.placing.filling import Filling, GangTurn, Promising
 from pumice.scheduler.placing.requests import Demand, DomainRequest, Members, Placed, scores
+from pumice.scheduler.session.empty_nodes import shortfalls
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
@@ -30,54 +30,37 @@ from pumice.scheduler.topology.tree import Domain
 __all__ = ["Domains", "request_of"]
 
 _ASKED = 32
-"""Bundles about which plugins are asked first; the number doubles each time."""
+"""Pods about which plugins are asked first; the number doubles each time."""
 
 _ROUNDS = 8
 """Refused bundles of a batch after each of which plugins are asked about the rest again."""
 
 
-class _DomainPlace:
+class _DomainPlace(Room):
     """A domain in which room is made for a gang; see `attempt.Place`."""
 
     is_tried = True
 
     def __init__(self, domains: "Domains", domain: Domain) -> None:
+        session = self._session = domains.turn.session
         self._domains = domains
-        self._session = domains.session
         self._rules = domains.rules
-        is_part = domain.parent is not None
-        self._inside: Bools | None = self._session.levels.tree.mask(domain) if is_part else None
-        demands = self._here(domains.request.demands)
-        self._room = Room(self._session.view.rows, self._session.view.row_of, demands)
-        self._gone: list[VictimBundle] = []
+        self._given: list[VictimBundle] = []
         self.domain = domain
+        demands: Sequence[Demand] = domains.request.demands
+        self._inside: Bools | None = None
+        if domain.parent is not None:
+            inside = self._inside = session.levels.tree.mask(domain)
+            demands = [each._replace(nodes=each.nodes & inside) for each in demands]
+        super().__init__(session.view.rows, session.view.row_of, demands)
 
-    def _here(self, demands: Sequence[Demand]) -> Sequence[Demand]:
-        """The places that the gang needs at least, in the domain."""
-        if self._inside is None:
-            return demands
-        return [each._replace(nodes=each.nodes & self._inside) for each in demands]
-
-    @property
-    def is_enough(self) -> bool:
-        return self._room.is_enough
-
-    def add(self, bundle: VictimBundle) -> None:
-        self._room.add(bundle)
-
-    def put_back(self, bundle: VictimBundle) -> None:
-        self._room.put_back(bundle)
-
-    def promise(self, statement: Statement) -> bool:
-        session, asked = self._session, self._domains.preemptor
-        promising = Promising(self._rules.setting.reclaims)
-        tasks = to_try(session, asked.job, self._domains.request.pods)
-        if isinstance(tasks, DomainQueue):
-            tasks.promise(asked.queue, statement, self.domain, promising)
-            answers = session.answers
-            return answers.is_pipelined(asked.job) and not answers.is_starving(asked.job)
-        filling = Filling(session, asked.queue, asked.job, statement, JobOutcome(), promising)
-        return filling.fill(tasks)
+    def promise(self, _: Statement, /) -> bool:
+        turn = self._domains.turn
+        tasks = to_try(turn.session, turn.job, self._domains.request.pods)
+        if not isinstance(tasks, DomainQueue):
+            return Filling(turn, JobOutcome()).fill(tasks)
+        tasks.promise(turn, self.domain)
+        return turn.has_enough
 
     def cost(self, victims: Sequence[TaskInfo]) -> Cost:
         """Gangs broken, the highest priority, pods, tier, how full it is afterwards; where pods go for themselves, the priority first."""
@@ -109,16 +92,15 @@ class _DomainPlace:
 
     def _source(self, rules: EvictionRules) -> Iterator[VictimBundle]:
         needs = self._domains.preemptor.vector
-        nodes = self._room.nodes
-        return bundles(self._session, rules, self._domains.seen, nodes, self._inside, needs)
+        return bundles(self._session, rules, self._domains.seen, self.nodes, self._inside, needs)
 
     def _allowed(self, source: Iterator[VictimBundle]) -> Iterator[VictimBundle]:
         """Those that may go after all those before them; plugins are asked about ever more at once."""
         asked = _ASKED
-        while batch := list(islice(source, asked)):
+        while batch := _of_so_many_pods(source, asked):
             asked *= 2
             for bundle in self._allowed_of(batch):
-                self._gone.append(bundle)
+                self._given.append(bundle)
                 yield bundle
 
     def _allowed_of(self, batch: Sequence[VictimBundle]) -> list[VictimBundle]:
@@ -131,13 +113,13 @@ class _DomainPlace:
         left = list(batch)
         for _ in range(_ROUNDS):
             self._session.time.check()
-            refused = self._refused([*self._gone, *kept], left)
+            refused = self._refused([*self._given, *kept], left)
             first = next((place for place, each in enumerate(left) if each.has(refused)), None)
             if first is None:
                 return kept + left
             kept += left[:first]
             left = left[first + 1 :]
-        refused = self._refused([*self._gone, *kept], left)
+        refused = self._refused([*self._given, *kept], left)
         return kept + [each for each in left if not each.has(refused)]
 
     def _refused(self, gone: Sequence[VictimBundle], batch: Sequence[VictimBundle]) -> set[str]:
@@ -157,9 +139,9 @@ class _DomainPlace:
 
     def what_lacks(self) -> str | None:
         """What the gang would lack even if all went that may go, empty if nothing may; None if that may be enough."""
-        seen, room = self._domains.seen, self._room
-        rows = seen.victims(room.nodes, self._rules)
-        lacks = room.shortage(room.most(seen.running.node[rows], seen.running.vectors[rows]))
+        seen = self._domains.seen
+        rows = seen.victims(self.nodes, self._rules)
+        lacks = self.shortage(self.most(seen.running.node[rows], seen.running.vectors[rows]))
         if lacks is None or not len(rows):
             return None if lacks is None else ""
         gone = "the pod that may go" if len(rows) == 1 else f"the {len(rows)} pods that may go"
@@ -187,56 +169,53 @@ class Domains:
     """The domains that are looked at for one gang: of those that could hold what it needs if they were empty, those that lack least.
 
     Attributes:
-        session: The session.
+        turn: The gang's turn.
         rules: What may be evicted.
-        preemptor: The pod that asks, and the gang.
-        seen: Running pods.
+        preemptor: The pod that asks.
         request: The pods that wait.
+        seen: Running pods.
         are_several: Whether there are more domains than one.
         lacks: What the gang would still lack in the first one, as far as that is known.
     """
 
     def __init__(
         self,
-        session: Session,
+        turn: GangTurn,
         rules: EvictionRules,
         preemptor: Preemptor,
         request: DomainRequest,
         seen: Survey,
-        statement: Statement,
     ) -> None:
-        self.session = session
+        self.turn = turn._replace(promising=Promising(rules.setting.reclaims))
         self.rules = rules
         self.preemptor = preemptor
-        self.seen = seen
         self.request = request
+        self.seen = seen
         self.lacks = ""
-        self._left = list(reversed(self._nearest(statement)))
+        self._left = list(reversed(self._nearest()))
         self.are_several = len(self._left) > 1
         self._place: _DomainPlace | None = None
 
-    def _nearest(self, statement: Statement) -> Sequence[Domain]:
+    def _nearest(self) -> Sequence[Domain]:
         """The domains, the whole cluster if the gang has no limit."""
-        request, session = self.request, self.session
+        request, session = self.request, self.turn.session
         root = session.levels.tree.root
         if request.limit.tier is None:
             return (root,)
-        needs, rows = self.preemptor.vector, session.view.rows
+        needs = self.preemptor.vector
+        asked = [(column, int(needs[column])) for column in wanted_columns(needs).tolist()]
+        wants = [
+            (session.places.empty(each.needs) * each.nodes, each.required)
+            for each in request.demands
+        ]
         found: list[tuple[float, str, Domain]] = []
-        search = DomainSearch(session, self.preemptor.queue, self.preemptor.job, statement)
+        search = DomainSearch(self.turn)
         for domains in search.domains(request, search.inside(root)):
-            could = np.ones(len(domains), dtype=np.bool_)
-            for each in request.demands:
-                empty = session.places.empty(each.needs) * each.nodes
-                could &= domains.sums(empty) >= each.required
-            lacks = np.zeros(len(domains))
-            for column in wanted_columns(needs):
-                free = domains.sums(np.maximum(rows.future_idle(column), 0))
-                lacks += np.maximum(needs[column] - free, 0) / needs[column]
+            lacks = shortfalls(domains, session.view.rows, wants, asked).tolist()
             found += [
-                (float(lacks[place]), domain.name, domain)
-                for place, domain in enumerate(domains.domains)
-                if could[place]
+                (lack, domain.name, domain)
+                for lack, domain in zip(lacks, domains.domains, strict=True)
+                if lack < np.inf
             ]
         found.sort(key=lambda each: each[:2])
         most = self.rules.setting.most_domains
@@ -273,3 +252,12 @@ def request_of(session: Session, job: JobInfo) -> DomainRequest:
     members = Members(session, job.tasks.values())
     pods = [task for task in job.tasks.values() if waits(task)]
     return DomainRequest(session, job.queue, pods, members, needed, limit, lambda: Placed.NOTHING)
+
+
+def _of_so_many_pods(source: Iterator[VictimBundle], count: int) -> list[VictimBundle]:
+    """The next bundles that have so many pods together, or what is left."""
+    found: list[VictimBundle] = []
+    while count > 0 and (bundle := next(source, None)) is not None:
+        found.append(bundle)
+        count -= len(bundle.tasks)
+    return found

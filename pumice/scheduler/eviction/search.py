@@ -23,6 +23,7 @@ from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, PENDING, TaskInfo
 from pumice.scheduler.placing.domain_queue import seeks_domain
+from pumice.scheduler.placing.filling import GangTurn
 from pumice.scheduler.placing.requests import DomainRequest
 from pumice.scheduler.results import Event
 from pumice.scheduler.session.session import Session
@@ -71,12 +72,12 @@ class Search:
         session = self._session
         if not tasks:
             return False, None
-        statement, failure = session.statement(), None
+        turn, failure = GangTurn(session, queue, job, session.statement()), None
         if self._setting.by_gang or seeks_domain(session, job):
-            failure = self._together(rules, queue, job, tasks, statement)
+            failure = self._together(turn, rules, tasks)
         elif may_help(session, self.surveys, rules, queue, job):
-            self._one_by_one(rules, queue, job, tasks, statement)
-        return self._finish(statement, job), failure
+            self._one_by_one(turn, rules, tasks)
+        return self._finish(turn.statement, job), failure
 
     def find(
         self, places: Places, statement: Statement, *, safe_last: bool = False
@@ -130,16 +131,9 @@ class Search:
 
     # -- pod by pod --------------------------------------------------------------------------
 
-    def _one_by_one(
-        self,
-        rules: EvictionRules,
-        queue: Queue,
-        job: JobInfo,
-        tasks: Sequence[TaskInfo],
-        statement: Statement,
-    ) -> None:
+    def _one_by_one(self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]) -> None:
         """Evict for one pod of a gang after the other, and promise them their places, until it has enough."""
-        session = self._session
+        session, queue, job, statement, _ = turn
         kinds = {session.alike(task) for task in tasks}
         counted = None
         if len(kinds) == 1 and not session.nominations and tasks[0].shape.peers is None:
@@ -148,7 +142,7 @@ class Search:
                 return  # an earlier gang with such pods found fewer places, and decisions only make them fewer
         while tasks:
             placed = len(statement)
-            left = self._try(rules, queue, job, tasks, statement)
+            left = self._try(turn, rules, tasks)
             if counted is not None and left:
                 self._places[counted] = len(statement.promises)
             # A pod that others of its gang may give a node, by pod affinity or topology spread, is tried again after them.
@@ -157,22 +151,18 @@ class Search:
                 break
 
     def _try(
-        self,
-        rules: EvictionRules,
-        queue: Queue,
-        job: JobInfo,
-        tasks: Sequence[TaskInfo],
-        statement: Statement,
+        self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
         """Evict for one pod after the other; those that found no place."""
-        answers = self._session.answers
+        session, queue, job, statement, _ = turn
+        answers = session.answers
         failed: set[Hashable] = set()
         left: list[TaskInfo] = []
         for task in tasks:
-            self._session.time.check()
+            session.time.check()
             if not answers.is_starving(job):
                 break
-            kind = self._session.alike(task)
+            kind = session.alike(task)
             if kind in failed:
                 left.append(task)
                 continue
@@ -218,30 +208,17 @@ class Search:
     # -- all pods of a gang ------------------------------------------------------------------
 
     def _together(
-        self,
-        rules: EvictionRules,
-        queue: Queue,
-        job: JobInfo,
-        tasks: Sequence[TaskInfo],
-        statement: Statement,
+        self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]
     ) -> EvictionFailure | None:
-        """Evict for a gang, and promise it its places; what it would still lack if that is not possible, as far as that is known.
-
-        Args:
-            rules: What may be evicted.
-            queue: Queue of the gang.
-            job: The gang.
-            tasks: Its pods for which others may be evicted, in their order.
-            statement: An empty statement.
-        """
-        session = self._session
+        """Evict for a gang, and promise it its places; what it would still lack if that is not possible, as far as that is known."""
+        session, queue, job, statement, _ = turn
         waiting = [each for each in job.tasks.values() if each.status is PENDING]
         if any(each.never_preempts for each in waiting) or not session.state.nodes.order:
             return None
         needed = tasks
         if session.extensions.needs_minimum:
             needed = tasks[: max(lacking(job), 1)]
-        if rules.setting.reclaims and (why := self._why_not_together(queue, needed, statement)):
+        if rules.setting.reclaims and (why := self._why_not_together(turn, needed)):
             return EvictionFailure(refused=why)
         if not may_help(session, self.surveys, rules, queue, job):
             return None
@@ -255,7 +232,7 @@ class Search:
         setting = rules.setting
         seen = self.surveys.of(preemptor, rules)
         while True:
-            domains = Domains(session, rules, preemptor, request, seen, statement)
+            domains = Domains(turn, rules, preemptor, request, seen)
             found = self.find(domains, statement, safe_last=not setting.priority_first)
             if found is not None:
                 found.apply(statement)
@@ -276,11 +253,9 @@ class Search:
         asks = rules.preemptor_class(session, preemptor), frozenset(kinds.items()), needed
         return *asks, request.limit.tier, request.limit.is_hard
 
-    def _why_not_together(
-        self, queue: Queue, tasks: Sequence[TaskInfo], statement: Statement
-    ) -> str:
+    def _why_not_together(self, turn: GangTurn, tasks: Sequence[TaskInfo]) -> str:
         """Why a queue may not take back what several pods need together, wherever they go; empty if it may."""
-        session = self._session
+        session, queue, _, statement, _ = turn
         anywhere = session.state.nodes.order[0]
         try:
             for number, task in enumerate(tasks):

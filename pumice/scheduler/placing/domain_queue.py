@@ -6,11 +6,10 @@ rest of it.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.placing.domain_turn import DomainTurn
-from pumice.scheduler.placing.filling import Promising, may_begin
+from pumice.scheduler.placing.filling import GangTurn, may_begin
 from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.requests import MembersOf
@@ -18,7 +17,6 @@ from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
@@ -101,26 +99,14 @@ class DomainQueue:
         """The pods that have no place, also those that were tried."""
         return (task for task in self._pods if task.status is SchedulingStatus.PENDING)
 
-    def promise(
-        self, queue: Queue, statement: Statement, around: Domain, promising: Promising
-    ) -> None:
+    def promise(self, turn: GangTurn, around: Domain) -> None:
         """Only promise pods their places, all of them inside a domain; nothing, if what is said of the network forbids it."""
         if self._why_hopeless() is None:
-            self._turn(queue, statement, around, promising).whole(self._pods)
+            DomainTurn(turn, self._limit, self._members, around).whole(self._pods)
 
-    def _turn(
-        self,
-        queue: Queue,
-        statement: Statement,
-        around: Domain | None = None,
-        promising: Promising | None = None,
-    ) -> DomainTurn:
-        session, job, members = self._session, self._job, self._members
-        return DomainTurn(session, queue, job, statement, self._limit, members, around, promising)
-
-    def fill(self, queue: Queue, statement: Statement, outcome: JobOutcome) -> bool:
+    def fill(self, of: GangTurn, outcome: JobOutcome) -> bool:
         """Place or promise pods until the gang is ready or cannot become so; whether it is ready."""
-        session, job = self._session, self._job
+        session, _, job, statement, _ = of
         is_ready = session.answers.is_ready(job)
         refusal = self._why_hopeless() if self._rest is None else None
         if refusal is not None:
@@ -129,7 +115,7 @@ class DomainQueue:
             self._rest = PodQueue(session, job, ())
             return is_ready
         self._members.note(job.tasks[key] for key in self._last)
-        turn = self._turn(queue, statement)
+        turn = DomainTurn(of, self._limit, self._members)
         if self._rest is None and not is_ready:
             turn.whole(self._pods)
             is_ready = may_begin(session, job, statement)

@@ -13,18 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.api.queues import Queue
 from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.axis import Bools, Floats
-from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.placing.filling import Filling, Promising
+from pumice.scheduler.placing.filling import Filling, GangTurn
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.rank_order import RankOrder
 from pumice.scheduler.placing.requests import DomainRequest, Placed, scores
 from pumice.scheduler.session.outcomes import JobOutcome
-from pumice.scheduler.session.session import Session
-from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
 
@@ -74,30 +70,12 @@ class DomainSearch:
         trials: The trials that failed.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        queue: Queue,
-        job: JobInfo,
-        statement: Statement,
-        promising: Promising | None = None,
-    ) -> None:
-        """Begin with nothing tried.
-
-        Args:
-            session: The session.
-            queue: The queue of the gang.
-            job: The gang.
-            statement: Takes the decisions.
-            promising: Given if nothing is to be bound.
-        """
-        self._session = session
-        self._queue = queue
-        self._job = job
-        self._statement = statement
-        self._levels = session.levels
-        self._tree = session.levels.tree
-        self._promising = promising
+    def __init__(self, turn: GangTurn) -> None:
+        """Begin with nothing tried."""
+        self._turn = turn
+        self._session, self._queue, self._job, self._statement, promising = turn
+        self._levels = turn.session.levels
+        self._tree = turn.session.levels.tree
         self._goals = (Placed.PLACES, Placed.PROMISES) if promising is None else (Placed.PROMISES,)
         self.trials: list[Trial] = []
 
@@ -240,10 +218,7 @@ class DomainSearch:
                 count = self._statement.savepoint() - before
                 return count >= request.required and request.placed() >= self._goals[0]
 
-            filling = Filling(
-                self._session, self._queue, self._job, self._statement, outcome, self._promising
-            )
-            filling.pods(pods, is_done, goes_on_without, near)
+            Filling(self._turn, outcome).pods(pods, is_done, goes_on_without, near)
             count = self._statement.savepoint() - before
             placed = request.placed() if count else Placed.NOTHING
             if placed >= least:

@@ -8,20 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pumice.api.queues import Queue
 from pumice.scheduler.explain.sentences import FitFailure, Refusals
-from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
 from pumice.scheduler.placing.domain_search import Around, DomainSearch, Trial
-from pumice.scheduler.placing.filling import Promising, may_begin
+from pumice.scheduler.placing.filling import GangTurn
 from pumice.scheduler.placing.nowhere import why_nowhere
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.requests import DomainRequest, Members, MembersOf, Placed, scores
 from pumice.scheduler.placing.units import Unit, Units
 from pumice.scheduler.session.outcomes import JobOutcome
-from pumice.scheduler.session.session import Session
-from pumice.scheduler.session.statement import Statement, Steps
+from pumice.scheduler.session.statement import Steps
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of_part
 from pumice.scheduler.topology.tree import Domain
@@ -77,40 +74,24 @@ class DomainTurn:
     """A turn of a gang."""
 
     def __init__(
-        self,
-        session: Session,
-        queue: Queue,
-        job: JobInfo,
-        statement: Statement,
-        limit: Limit,
-        members: MembersOf,
-        around: Domain | None = None,
-        promising: Promising | None = None,
+        self, turn: GangTurn, limit: Limit, members: MembersOf, around: Domain | None = None
     ) -> None:
-        self._session = session
-        self._queue = queue
-        self._job = job
-        self._statement = statement
+        """Begin with nothing placed; pods go into domains inside `around`."""
+        self._turn = turn
+        self._session, self._queue, self._job, self._statement, self._promising = turn
         self._limit = limit
         self._members = members
         self._limit_of_rest = NO_LIMIT
-        self._promising = promising
-        self._search = DomainSearch(session, queue, job, statement, promising)
-        self._around = self._search.inside(around or session.levels.tree.root)
+        self._search = DomainSearch(turn)
+        self._around = self._search.inside(around or self._session.levels.tree.root)
         self._failed: set[Hashable] = set()
         self._lost: _Lost | None = None
 
     def _placed(self) -> Placed:
         """What the gang has got."""
-        if self._promising is None and may_begin(self._session, self._job, self._statement):
+        if self._promising is None and self._turn.has_enough:
             return Placed.PLACES
         return Placed(self._session.answers.is_pipelined(self._job))
-
-    def _has_enough(self) -> bool:
-        answers = self._session.answers
-        if self._promising is None:
-            return may_begin(self._session, self._job, self._statement)
-        return answers.is_pipelined(self._job) and not answers.is_starving(self._job)
 
     def _request(
         self,
@@ -179,7 +160,7 @@ class DomainTurn:
             found = self._unit(units, unit, around)
             if found is not None:
                 score += found
-                if self._has_enough():
+                if self._turn.has_enough:
                     break
             elif not units.may_be_ready():
                 break

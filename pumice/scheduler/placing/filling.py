@@ -18,7 +18,7 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["Filling", "Promising", "goes_on", "may_begin"]
+__all__ = ["Filling", "GangTurn", "Promising", "goes_on", "may_begin"]
 
 
 class Promising(NamedTuple):
@@ -31,34 +31,42 @@ class Promising(NamedTuple):
     reclaims: bool
 
 
+class GangTurn(NamedTuple):
+    """What a turn of one gang is about.
+
+    Attributes:
+        session: The session.
+        queue: The queue of the gang.
+        job: The gang.
+        statement: Takes the decisions.
+        promising: Given if nothing is to be bound; no reasons of nodes are then looked for.
+    """
+
+    session: Session
+    queue: Queue
+    job: JobInfo
+    statement: Statement
+    promising: Promising | None = None
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether the gang may begin; if pods are only promised their places, whether it has what it needs."""
+        answers, job = self.session.answers, self.job
+        if self.promising is not None:
+            return answers.is_pipelined(job) and not answers.is_starving(job)
+        if job.sub_groups is None:
+            return answers.is_ready(job)
+        return may_begin(self.session, job, self.statement)
+
+
 class Filling:
-    """A turn of one gang."""
+    """Pods of a gang that get places one after the other, without regard to domains."""
 
-    def __init__(
-        self,
-        session: Session,
-        queue: Queue,
-        job: JobInfo,
-        statement: Statement,
-        outcome: JobOutcome,
-        promising: Promising | None = None,
-    ) -> None:
-        """Begin with nothing placed.
-
-        Args:
-            session: The session.
-            queue: The queue of the gang.
-            job: The gang.
-            statement: Takes the decisions.
-            outcome: Takes the reasons.
-            promising: Given if nothing is to be bound; no reasons of nodes are then looked for.
-        """
-        self._session = session
-        self._queue = queue
-        self._job = job
-        self._statement = statement
+    def __init__(self, turn: GangTurn, outcome: JobOutcome) -> None:
+        """Begin with nothing placed; `outcome` takes the reasons."""
+        self._turn = turn
+        self._session, self._queue, self._job, self._statement, self._promising = turn
         self._outcome = outcome
-        self._promising = promising
         self._failed_roles: set[str] = set()
 
     def fill(self, tasks: PodQueue | Units) -> bool:
@@ -69,11 +77,13 @@ class Filling:
         if isinstance(tasks, PodQueue):
             is_bound = self._promising is None and len(tasks) > 1
             least = self._session.answers.lacking(self._job) if is_bound else 1
-            return self.pods(tasks, self._is_done, self._goes_on_without, least=least)
+            return self.pods(
+                tasks, lambda: self._turn.has_enough, self._goes_on_without, least=least
+            )
         while tasks:
             unit = tasks.pop()
             if self._unit(tasks, unit):
-                if self._is_done():
+                if self._turn.has_enough:
                     break
             elif not tasks.may_be_ready():
                 break
@@ -81,16 +91,7 @@ class Filling:
         if groups is not None and failed is not None:
             group = groups.of(failed[0])
             self._outcome.fit = group.of.promised if group is not None else 0
-        return self._is_done()
-
-    def _is_done(self) -> bool:
-        """Whether the gang may begin; if pods are only promised their places, whether it has what it needs."""
-        answers, job = self._session.answers, self._job
-        if self._promising is not None:
-            return not answers.is_starving(job) and answers.is_pipelined(job)
-        if job.sub_groups is None:
-            return answers.is_ready(job)
-        return may_begin(self._session, job, self._statement)
+        return self._turn.has_enough
 
     def _goes_on_without(self, task: TaskInfo) -> bool:
         """Whether the gang can still become ready after no node was found for a pod."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from pumice.api.messages import listed
 from pumice.scheduler.explain.nearest import amount
-from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.free_room import least, places
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
@@ -22,7 +22,7 @@ from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of, limit_of_part
 
-__all__ = ["EmptyNodes", "ReadyNodes"]
+__all__ = ["EmptyNodes", "ReadyNodes", "shortfalls"]
 
 _FEW = 8
 """Shapes of a gang up to which filters are asked for each; for more, all ready nodes count."""
@@ -172,15 +172,10 @@ class EmptyNodes:
         if rows := [*held, *self._held(job)]:
             by_row: Ints = np.bincount(rows, minlength=len(nodes))
             wants.append((by_row, len(rows)))
+        amounts = [(each, int(asked[each])) for each in columns]
         for domains in self._domains(limit):
-            could = np.ones(len(domains), dtype=np.bool_)
-            for values, count in wants:
-                could &= domains.sums(values) >= count
-            if could.any():
-                lacks = np.where(could, 0.0, np.inf)
-                for each in columns:
-                    free = domains.sums(np.maximum(self._rows.future_idle(each), 0))
-                    lacks += np.maximum(asked[each] - free, 0) / asked[each]
+            lacks = shortfalls(domains, self._rows, wants, amounts)
+            if len(lacks) and lacks.min() < np.inf:
                 return self._levels.tree.mask(domains.domains[int(lacks.argmin())])
         return None
 
@@ -294,6 +289,31 @@ class EmptyNodes:
                 self._masks.clear()
             known = self._masks[id(mask)] = mask, ReadyNodes(mask, self._ready, self._allocatable)
         return known[1]
+
+
+def shortfalls(
+    domains: SideBySide,
+    rows: Rows,
+    wants: Sequence[tuple[Ints, int]],
+    asked: Sequence[tuple[int, int]],
+) -> Floats:
+    """What each domain lacks now, in parts of what is asked for; infinite where it could not hold that if it were empty.
+
+    Args:
+        domains: The domains.
+        rows: All nodes.
+        wants: Of what the nodes of a domain must have so much at least when they are empty, by row.
+        asked: Resources, by column, and how much of each.
+    """
+    could = np.ones(len(domains), dtype=np.bool_)
+    for values, count in wants:
+        could &= domains.sums(values) >= count
+    lacks: Floats = np.where(could, 0.0, np.inf)
+    if could.any():
+        for column, amount in asked:
+            free = domains.sums(np.maximum(rows.future_idle(column), 0))
+            lacks += np.maximum(amount - free, 0) / amount
+    return lacks
 
 
 def _why(shape: PodShape, needed: int, found: int, nodes: ReadyNodes) -> str:

@@ -260,7 +260,12 @@ class NodeRanking:
         """Nodes that will do once terminating pods are gone; to be read only."""
         moment = len(self._log)
         if self._later is None or self._later[0] != moment:
-            self._later = moment, self._evaluate(self._rows, later=True) > _WORST
+            rows = self._rows.later()
+            fits = self._fitting(self.pods.allowed.copy(), rows, later=True)
+            for each in self._row_filters:
+                verdict = each.judge(self.pods, rows) if fits.any() else None
+                fits &= True if verdict is None else verdict.codes == 0
+            self._later = moment, fits
         return self._later[1]
 
     def scores(self) -> list[Floats]:
