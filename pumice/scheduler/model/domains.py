@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -13,6 +14,9 @@ __all__ = ["CountSum", "DomainCounts", "Domains", "Parts", "PodCounts", "Topolog
 
 _FEW = 32
 """Nodes with pods up to which counts by node are added up one by one, and changes up to which a sum follows them."""
+
+_WIDTH = 3
+"""Entries that record one change."""
 
 
 class Topology:
@@ -91,7 +95,8 @@ class DomainCounts(PodCounts):
         placed: Pods on each node, terminating ones included, or the sum of their weights.
         leaving: Those of them that terminate.
         promised: Pods that are promised a place there.
-        changes: Row, status and amount of what has been counted since the counts were first read by domain; it grows.
+        changes: Row, status and amount of what has been counted since the counts were first read by domain, one after the other;
+            it grows.
     """
 
     __slots__ = ("_is_viewed", "changes", "leaving", "placed", "promised")
@@ -101,7 +106,7 @@ class DomainCounts(PodCounts):
         self.placed: dict[int, int] = {}
         self.leaving: dict[int, int] = {}
         self.promised: dict[int, int] = {}
-        self.changes: list[tuple[int, SchedulingStatus, int]] = []
+        self.changes: list[Any] = []
         self._is_viewed = False
 
     def parts(self) -> "Parts":
@@ -110,14 +115,14 @@ class DomainCounts(PodCounts):
 
     def add(self, row: int, status: SchedulingStatus, amount: int) -> None:
         """Count a pod on a node; a negative amount takes it back."""
-        if status is PIPELINED:
-            _add(self.promised, row, amount)
-        else:
-            _add(self.placed, row, amount)
-            if status is RELEASING:
-                _add(self.leaving, row, amount)
+        counts = self.promised if status is PIPELINED else self.placed
+        counts[row] = count = counts.get(row, 0) + amount
+        if not count:
+            del counts[row]
+        if status is RELEASING:
+            _add(self.leaving, row, amount)
         if self._is_viewed:
-            self.changes.append((row, status, amount))
+            self.changes += (row, status, amount)
 
     def merge(self, other: "DomainCounts", times: int) -> None:
         """Count all that others count; nothing may look at the counts by domain."""
@@ -148,7 +153,7 @@ class DomainCounts(PodCounts):
         self._is_viewed = False
 
     def view(self) -> int:
-        """Start to record changes for a reader of the counts by domain; number of changes so far."""
+        """Start to record changes for a reader of the counts by domain; length of the record so far."""
         self._is_viewed = True
         return len(self.changes)
 
@@ -189,8 +194,8 @@ class Domains:
         placed: Pods in each domain, terminating ones included.
         leaving: Those of them that terminate; None where there has been none.
         promised: Pods that are promised a place there; None where there has been none.
-        touched: Places of the vectors that were changed, in the order in which they were; it grows. After many changes at once
-            the last place stands for each of them.
+        turned: Places of the vectors that may have come to have pods, or none, in the order in which they did; it grows. After many
+            changes at once the last place stands for each of them.
     """
 
     __slots__ = (
@@ -200,6 +205,7 @@ class Domains:
         "_key",
         "_mask",
         "_parts",
+        "_recorded",
         "_seen",
         "codes",
         "exists",
@@ -207,7 +213,7 @@ class Domains:
         "placed",
         "promised",
         "topology",
-        "touched",
+        "turned",
     )
 
     def __init__(self, parts: Parts, key: Hashable, topology: Topology, mask: Bools | None) -> None:
@@ -224,8 +230,9 @@ class Domains:
             else np.bincount(self._counted, minlength=size + 1)[:size] > 0
         )
         self._bases: list[Domains] = []
-        self.touched: list[int] = []
+        self.turned: list[int] = []
         self._recount()
+        self._recorded = sum(self._seen)
 
     def _recount(self) -> None:
         """Add up all parts; those with pods on many nodes have their own counts by domain, which other sums share."""
@@ -270,40 +277,48 @@ class Domains:
         return sums
 
     def sync(self) -> int:
-        """Take in what has been counted since; the number of changes so far."""
-        pending = 0
-        for place, (tally, _) in enumerate(self._parts):
-            pending += len(tally.changes) - self._seen[place]
-        if pending:
-            if pending > _FEW and len(self._parts) > 1:
-                self._recount()
-                self.touched.extend([len(self.exists)] * pending)
-            else:
-                self._follow()
-        return len(self.touched)
+        """Take in what has been counted since; a number that grows with each change."""
+        recorded = 0
+        for tally, _ in self._parts:
+            recorded += len(tally.changes)
+        pending, self._recorded = recorded - self._recorded, recorded
+        if pending > _WIDTH * _FEW and len(self._parts) > 1:
+            self._recount()
+            self.turned.extend([len(self.exists)] * pending)
+        elif pending:
+            self._follow()
+        return recorded
 
     def _follow(self) -> None:
-        nowhere = len(self.exists)
-        for number, (tally, times) in enumerate(self._parts):
-            seen, changes = self._seen[number], tally.changes
-            self._seen[number] = len(changes)
-            for row, status, amount in changes[seen:]:
-                place = self._counted.item(row)
-                if place != nowhere:
-                    self._add(place, status, amount * times)
+        nowhere, placed, number = len(self.exists), self.placed, 0
+        for tally, times in self._parts:
+            start, changes = self._seen[number], tally.changes
+            self._seen[number] = end = len(changes)
+            number += 1
+            for at in range(start, end, _WIDTH):
+                place, status = self._counted.item(changes[at]), changes[at + 1]
+                if place == nowhere:
+                    continue
+                amount = changes[at + 2] * times
+                if status is PIPELINED or status is RELEASING:
+                    self._follow_later(place, status, amount)
+                if status is not PIPELINED:
+                    before = placed.item(place)
+                    placed[place] = after = before + amount
+                    if not (before and after) or self.promised is not None:
+                        self.turned.append(place)
 
-    def _add(self, place: int, status: SchedulingStatus, amount: int) -> None:
-        self.touched.append(place)
-        if status is PIPELINED:
-            if self.promised is None:
-                self.promised = np.zeros_like(self.placed)
-            self.promised[place] += amount
-            return
-        self.placed[place] = self.placed.item(place) + amount
+    def _follow_later(self, place: int, status: SchedulingStatus, amount: int) -> None:
+        """Take in a pod that terminates, or is promised a place."""
         if status is RELEASING:
             if self.leaving is None:
                 self.leaving = np.zeros_like(self.placed)
             self.leaving[place] += amount
+            return
+        if self.promised is None:
+            self.promised = np.zeros_like(self.placed)
+        self.promised[place] += amount
+        self.turned.append(place)
 
     def has(self, place: int) -> bool:
         """Whether there is a pod in a domain, or one that is promised a place there."""

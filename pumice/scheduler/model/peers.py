@@ -72,18 +72,18 @@ class _Rules:
         terms: Terms that they name, each once.
         asked: Terms that pods hold, on which side of `Held`, by which topology key, and with which weight.
         own: The counts of these terms.
-        shared: Those of the groups of these terms.
-        moment: When these were collected.
+        counts: These, and those of the groups of these terms.
+        moment: When the latter were collected.
     """
 
-    __slots__ = ("asked", "moment", "own", "shared", "terms", "users")
+    __slots__ = ("asked", "counts", "moment", "own", "terms", "users")
 
     def __init__(self) -> None:
         self.users = 0
         self.terms: dict[PeerTerm, None] = {}
         self.asked: list[tuple[PeerTerm, Side, str, int]] = []
         self.own: list[tuple[DomainCounts, int]] = []
-        self.shared: list[tuple[DomainCounts, int]] = []
+        self.counts: list[tuple[DomainCounts, int]] = []
         self.moment = -1
 
     def ask(self, term: PeerTerm, side: Side, key: str, weight: int) -> None:
@@ -195,7 +195,7 @@ class PeerTable:
     def is_alike(self, old: TaskInfo, new: TaskInfo) -> bool:
         """Whether no term tells two versions of a pod apart."""
         known = self._of.get(old.key)
-        return known is None or known.key == _class_key(new, self._keys or ())[0]
+        return known is None or known.key == _class_key(new, self._keys or set())[0]
 
     # -- counting ------------------------------------------------------------------------------
 
@@ -206,9 +206,7 @@ class PeerTable:
             rules = self._rules[task.shape.peers]
             if rules.moment != self._moment:
                 self._collect(rules)
-            for tally, weight in rules.own:
-                tally.add(row, status, sign * weight)
-            for tally, weight in rules.shared:
+            for tally, weight in rules.counts:
                 tally.add(row, status, sign * weight)
         known = self._of.get(task.key)
         if known is not None:
@@ -431,7 +429,8 @@ class PeerTable:
                 if group.members is not None and group not in self._fresh:
                     tally = group.members.of(side, key)
                     found[tally] = found.get(tally, 0) + weight * times
-        rules.shared = [(tally, weight) for tally, weight in found.items() if weight]
+        shared = [(tally, weight) for tally, weight in found.items() if weight]
+        rules.counts = [*rules.own, *shared]
 
     def _class_for(self, task: TaskInfo, keys: Set[str]) -> PeerClass:
         key, labels = _class_key(task, keys)
@@ -508,10 +507,13 @@ def _namespace_keys(term: PeerTerm) -> Iterable[str]:
     return [requirement[0] for part in term.key for requirement in part.namespace_selector or ()]
 
 
-def _class_key(task: TaskInfo, keys: Collection[str]) -> tuple[Hashable, dict[str, str]]:
+def _class_key(task: TaskInfo, keys: Set[str]) -> tuple[Hashable, Labels]:
     """What sets the class of a pod apart, and the labels that matter."""
     labels = task.labels or {}
-    if len(labels) <= len(keys):
+    found: Labels = labels
+    if keys >= labels.keys():
+        pass
+    elif len(labels) <= len(keys):
         found = {key: value for key, value in labels.items() if key in keys}
     else:
         found = {key: labels[key] for key in keys if key in labels}

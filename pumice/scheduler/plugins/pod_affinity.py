@@ -23,7 +23,7 @@ _TEXTS = (
     "node(s) didn't satisfy existing pods anti-affinity rules",
 )
 _FEW = 4
-"""Changes of counts up to which only their domains are looked at again."""
+"""Domains that come to have pods, or none, up to which only these are looked at again."""
 _FULL = 100
 
 
@@ -78,12 +78,17 @@ class AffinityFilter:
         self._apart = apart
         self._repelling = repelling
         self._blocking = [*apart, *repelling]
+        self._all = [*near, *apart, *repelling]
         self._seen: list[int] = []
         self._column: Floats = np.zeros(0)
+        self._starting: Sequence[Topology] = ()
 
     def column(self) -> Floats:
         """0 for nodes that pods may use now, otherwise minus infinity."""
-        seen = [domains.sync() for domains in (*self._near, *self._blocking)]
+        seen = []
+        for domains in self._all:
+            domains.sync()
+            seen.append(len(domains.turned))
         if seen == self._seen:
             return self._column
         before, self._seen = self._seen, seen
@@ -96,32 +101,35 @@ class AffinityFilter:
         for domains in self._blocking:
             apart = domains.near(later=False)[-1] > 0
             columns.append(np.where(apart, -np.inf, 0.0).take(domains.codes))
+        is_first = self._starts and not any(each.near(later=False)[-1].any() for each in self._near)
+        self._starting = [each.topology for each in self._near] if is_first else ()
         self._column = columns[0]
         for each in columns[1:]:
             self._column += each
         return self._column
 
     def _update(self, before: list[int]) -> None:
-        """Look again at the domains of which counts have changed."""
-        touched: dict[tuple[Topology, int], None] = {}
+        """Look again at the domains that have come to have pods, or none."""
+        turned: dict[tuple[Topology, int], None] = {}
         for start, changed in zip(before, self._blocking, strict=True):
-            for place in changed.touched[start:]:
-                touched[changed.topology, place] = None
-        for topology, place in touched:
+            for place in changed.turned[start:]:
+                turned[changed.topology, place] = None
+        for topology, place in turned:
             rows = topology.rows(place)
-            values = np.zeros(len(rows))
+            worth: float | Floats = 0.0
             for domains in self._blocking:
                 if domains.topology is not topology:
                     counts = domains.near(later=False)[-1]
-                    values[counts.take(domains.codes[rows]) > 0] = -np.inf
+                    worth = np.where(counts.take(domains.codes[rows]) > 0, -np.inf, worth)
                 elif domains.has(place):
-                    values[:] = -np.inf
-            self._column[rows] = values
+                    worth = -np.inf
+                    break
+            self._column[rows] = worth
 
     def judge(self, rows: Rows) -> FilterResult | None:
         """Judge rows as they are."""
         index, later = rows.index, rows.is_later
-        for domains in (*self._near, *self._blocking):
+        for domains in self._all:
             domains.sync()
         codes: Ints = np.zeros(len(rows), dtype=np.int64)
         if self._near:
@@ -135,11 +143,9 @@ class AffinityFilter:
 
     def starting(self) -> Sequence[Topology]:
         """The topology keys of the affinity, if no pod is there yet that the pods want to be near to, other than themselves."""
-        for each in self._near:
-            each.sync()
-        if self._starts and not any(each.near(later=False)[-1].any() for each in self._near):
-            return [each.topology for each in self._near]
-        return ()
+        if self._starts:
+            self.column()
+        return self._starting
 
     def alone(self) -> Sequence[Topology]:
         """Those of a required anti-affinity of the pods to themselves."""
@@ -203,21 +209,26 @@ class AffinityScore:
 
     def column(self) -> Floats:
         """The score of every node now, with its weight."""
-        seen = sum(domains.sync() for group in self._groups.values() for domains, _ in group)
+        seen = 0
+        for group in self._groups.values():
+            for domains, _ in group:
+                seen += domains.sync()
         if seen != self._seen:
             self._seen = seen
             self._column = self._scores()
         return self._column
 
     def _scores(self) -> Floats:
-        rows: Ints = np.zeros(len(self._allowed), dtype=np.int64)
+        rows: Ints | None = None
         for topology, group in self._groups.items():
-            sums: Ints = np.zeros(topology.size + 1, dtype=np.int64)
-            for domains, weight in group:
+            sums = group[0][0].placed * group[0][1]
+            for domains, weight in group[1:]:
                 sums += domains.placed * weight
             if len(self._groups) == 1:  # a node has the score of its domain
                 return self._scaled(sums, self._open).take(topology.codes)
-            rows += sums.take(topology.codes)
+            each = sums.take(topology.codes)
+            rows = each if rows is None else rows + each
+        assert rows is not None
         return self._scaled(rows, self._allowed)
 
     def _scaled(self, sums: Ints, counts: Bools) -> Floats:
@@ -225,7 +236,7 @@ class AffinityScore:
         open_sums = sums[counts]
         if not len(open_sums):
             return np.zeros(len(sums))
-        least, most = int(open_sums.min()), int(open_sums.max())
+        least, most = int(np.minimum.reduce(open_sums)), int(np.maximum.reduce(open_sums))
         if most == least:
             return np.zeros(len(sums))
         found: Floats = self._weight * np.trunc(_FULL * ((sums - least) / (most - least)))

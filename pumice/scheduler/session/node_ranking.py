@@ -335,7 +335,7 @@ class NodeRanking:
                 return NOWHERE
             place = int(among.argmax())
             row = place if within is None else int(within[place])
-            return row if among[place] > _WORST else NOWHERE
+            return row if among.item(place) > _WORST else NOWHERE
         values = values if within is None else _only(values, within)
         ranked = [column for _, column in self._ranked]
         for point in self._task_scores:
@@ -385,7 +385,7 @@ class NodeRanking:
 
     def _follow(self, total: Floats, row: int, *, ahead: bool) -> None:
         """Look up the value of a touched row, or compute it; with `ahead` those after further pods of the class as well."""
-        if not self.pods.allowed[row]:
+        if not self.pods.allowed.item(row):
             return
         here, later = self._context(row)
         amounts = self._rows.used[row]

@@ -49,6 +49,7 @@ class NodeRankings:
     def clear(self) -> None:
         """Drop all rankings, because the plugins' answers about nodes have changed."""
         self._rankings.clear()
+        self._last = None
         self._fixed.clear()
 
     def alike(self, task: TaskInfo) -> Hashable:
@@ -65,6 +66,16 @@ class NodeRankings:
             queue: Queue of the pod.
             gang: Key of its gang if it may use nodes that are reserved; otherwise empty.
         """
+        last, shape = self._last, task.shape
+        if last is not None and not shape.claims:
+            pods = last.pods
+            if (
+                pods.shape is shape
+                and pods.queue == queue
+                and pods.gang == gang
+                and pods.peers is self._state.peers.class_of(task)
+            ):
+                return last
         key = (self.alike(task), self._kind(queue), gang)
         ranking = self._rankings.get(key)
         if ranking is None:

@@ -212,6 +212,7 @@ class Statement:
         if task.job:
             job = self._jobs[task.job]
             job.move(task, status)
-            self._touched.queues.append(job.holder(task).queue)
+            holder = job.holder(task) if job.elsewhere else job
+            self._touched.queues.append(holder.queue)
         else:
             task.status = status
