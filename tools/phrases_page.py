@@ -87,8 +87,8 @@ def page() -> str:
 
 def _table(rules: list[Rule]) -> str:
     phrases = volcano_phrases()
-    rows = [(_code(phrase), _link(rule.code)) for rule in rules for phrase in phrases[rule.code]]
-    return table(("phrase", "rule"), rows)
+    rows = [(", ".join(map(_code, phrases[rule.code])), _link(rule.code)) for rule in rules]
+    return table(("phrases", "rule"), rows)
 
 
 def _link(code: str) -> str:

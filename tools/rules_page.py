@@ -39,7 +39,12 @@ the audit annotation `tolerated`, in `pumice_admission_tolerated_total` and in t
 
 Three things cannot be set. What does not decode or breaks the schema of its kind (codes that begin with `SCHEMA-`), and an object on which a rule fails by a defect of Pumice, are always
 refused. Job plugins of other packages set the levels of their codes.
+
+Of a rule that has no reason here, Kubernetes refuses the pod otherwise.
 """
+
+USUAL = "Kubernetes refuses the pod otherwise."
+"""The reason of most rules about pods, which the page gives once."""
 
 FIRST = "0.1"
 """The first version of Pumice: a rule that came with it says so nowhere."""
@@ -87,7 +92,8 @@ def _section(section: Section, rules: list[Rule]) -> Iterator[str]:
     yield f"## {section.title}\n"
     for rule in rules:
         yield f"### {rule.code}\n"
-        yield f"{_sentence(rule.title)} {_line(rule.why)}\n"
+        why = "" if rule.why == USUAL else f" {_line(rule.why)}"
+        yield f"{_sentence(rule.title)}{why}\n"
         yield f"{answer(rule).capitalize()}: `{_line(rule.example.replace('`', ''))}`\n"
 
 

@@ -10,7 +10,7 @@ follows from the code. WHAT is
 - `plugins`: all plugins with their summaries, and links to their pages;
 - `points`: the extension points: what plugins may register, and how several answers become one;
 - `combinations`: what the words for that mean;
-- `functions NAME`: the functions that a plugin registers, what each decides, and which actions ask;
+- `functions NAME`: the functions that a plugin registers;
 - `arguments NAME`: the arguments of a plugin;
 - `missing`: what is not here yet.
 """
@@ -56,14 +56,13 @@ def _content(what: list[str]) -> str:
             return table(("plugin", "what it does"), rows)
         case ["points"]:
             header = ("function", "what it decides", "of several", "asked by", "switch")
-            return table(header, _points(*Extensions().points()))
+            return table(header, _points())
         case ["combinations"]:
             words = ((f"*{_word(each)}*", str(each)) for each in Combined)
             return table(("of several", "result"), words)
         case ["functions", name] if name in plugins:
-            points = _points(*registered(plugins[name]))
-            named = ("function", "what it decides", "asked by", "switch")
-            return table(named, ((*row[:2], *row[3:]) for row in points))
+            named = ", ".join(f"`{each}`" for each in registered(plugins[name]))
+            return f"{named}: [what each decides](../index.md#functions).\n"
         case ["arguments", name] if name in plugins:
             return _arguments(plugins[name].arguments)
         case ["missing"]:
@@ -93,10 +92,8 @@ def _arguments(arguments: tuple[SchedulerArgument, ...]) -> str:
     return text
 
 
-def _points(*names: str) -> Iterator[tuple[str, ...]]:
-    points = Extensions().points()
-    for name in names:
-        point = points[name]
+def _points() -> Iterator[tuple[str, ...]]:
+    for name, point in Extensions().points().items():
         asked_by = ", ".join(f"`{each}`" for each in point.asked_by)
         switch = f"`{point.switch}`" if point.switch else ""
         yield f"`{name}`", point.question, f"*{_word(point.combined)}*", asked_by, switch

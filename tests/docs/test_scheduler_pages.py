@@ -71,7 +71,7 @@ def test_a_stale_part_is_noticed_and_written(
     shutil.copytree(FOLDER, tmp_path / "scheduler")
     page = tmp_path / "scheduler" / name
     good = page.read_text()
-    stale = good.replace("| --- |", "| --- |\n| old |", 1)
+    stale = good.replace("<!-- end generated -->", "old\n<!-- end generated -->", 1)
     page.write_text(stale)
     assert scheduler_pages.main(["--check", str(tmp_path / "scheduler")]) == 1
     assert str(page) in capsys.readouterr().err
