@@ -41,10 +41,11 @@ class UsedNames(NamedTuple):
 
     def may_have(self, volume: str, paths: Iterable[str]) -> bool:
         """False only if there is no volume with a name and no mount at some paths."""
-        for path in paths:
-            if f"\n{path}/" in self.paths:
-                return True
-        return f"\n{volume}\n" in self.volumes
+        return self.may_mount(paths) or f"\n{volume}\n" in self.volumes
+
+    def may_mount(self, paths: Iterable[str]) -> bool:
+        """False only if there is no mount at some paths."""
+        return any(f"\n{path}/" in self.paths for path in paths)
 
 
 class _Last:

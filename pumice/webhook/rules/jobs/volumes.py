@@ -6,6 +6,7 @@ from typing import Any
 from pumice.api.jobs import Job, Volume
 from pumice.api.names import dns_subdomain_problem
 from pumice.plugins.svc import MOUNT_PATH
+from pumice.plugins.used_names import used_names
 from pumice.webhook.rules.case import Case, check_rest
 from pumice.webhook.rules.rule import Rule, warned
 from pumice.webhook.rules.templates import types
@@ -172,6 +173,8 @@ def _taken(case: Case, job: Job, mounted: dict[str, int]) -> None:
     if "svc" in (job.spec.plugins or ()) and MOUNT_PATH in mounted:
         message = f'"{MOUNT_PATH}" is the path of the hosts files of plugin svc, which are not mounted then'
         case.report(VOL_TAKEN, f"spec.volumes[{mounted[MOUNT_PATH]}].mountPath", message)
+    if not used_names(job).may_mount(mounted):
+        return
     for index, task in enumerate(job.tasks):
         spec = task.pod_spec()
         for field in ("containers", "initContainers"):

@@ -37,11 +37,10 @@ TPL_DEVICE = refused(
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 
 
-def _volume_problem(site: Site, found: str, _: Raw) -> str:
-    if not found or found in site.pod.volumes:
-        return ""
-    hint = site.case.did_you_mean(found, site.pod.volumes)
-    return f"the pod has no volume {quoted(found)}{hint}"
+def _volume(site: Site, found: str, field: str, _: Raw) -> None:
+    if found and found not in site.pod.volumes:
+        hint = site.case.did_you_mean(found, site.pod.volumes)
+        site.report(TPL_MOUNT_VOLUME, f"the pod has no volume {quoted(found)}{hint}", field)
 
 
 def _source_problem(site: Site, found: str, _: Raw) -> str:
@@ -89,7 +88,7 @@ _ONE_SUB_PATH = "subPathExpr and subPath are mutually exclusive"
 _NO_VOLUME = "must name a volume, found none"
 _MOUNTS = compiled(
     Row("[].name", TPL_MOUNT.required(message=_NO_VOLUME), ""),
-    Row("[].name", TPL_MOUNT_VOLUME.judged(_volume_problem)),
+    Row("[].name", _volume),
     Row("[].mountPath", TPL_MOUNT.required(), ""),
     Row("", TPL_MOUNT_DUP.unique("mountPath", words="is already the path of")),
     Row("[].subPath|subPathExpr", TPL_MOUNT.relative_path()),
@@ -101,7 +100,7 @@ _MOUNTS = compiled(
 ROWS = (
     Row("volumeMounts", _MOUNTS),
     Row("volumeDevices[].name", TPL_DEVICE.required(message=_NO_VOLUME), ""),
-    Row("volumeDevices[].name", TPL_MOUNT_VOLUME.judged(_volume_problem)),
+    Row("volumeDevices[].name", _volume),
     Row("volumeDevices[].name", TPL_DEVICE.judged(_source_problem)),
     Row("volumeDevices[].devicePath", TPL_DEVICE.required(), ""),
     Row("volumeDevices[].devicePath", TPL_DEVICE.without_backsteps()),

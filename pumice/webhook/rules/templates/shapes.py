@@ -170,6 +170,8 @@ class FieldRule(Rule):
         """
 
         def check(site: Site, found: Any, field: str, _: Raw) -> None:
+            if then is None and len({item.get(member) for item in found}) == len(found):
+                return
             seen: dict[str, int] = {}
             for index, item in enumerate(found):
                 value = item.get(member)

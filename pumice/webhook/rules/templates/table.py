@@ -147,21 +147,19 @@ def compiled(*rows: Row) -> Check:
 
 def _members(rows: Iterable[Row]) -> Check:
     """One check of the members of an object, in the order of the table."""
-    checks: list[tuple[str, Check]] = []
-    absent: dict[str, tuple[Check, Any]] = {}
+    checks: list[tuple[str, Check, Check | None, Any]] = []
     for name, inner in _by_name(rows).items():
-        checks.append((name, compiled(*inner)))
-        if found := [row for row in inner if not row.path and row.absent is not _UNJUDGED]:
-            absent[name] = _all([row.check for row in found]), found[-1].absent
-    if len(checks) > _FEW and not absent:
-        return _present_members(checks)
+        absent = [row for row in inner if not row.path and row.absent is not _UNJUDGED]
+        other = _all([row.check for row in absent]) if absent else None
+        checks.append((name, compiled(*inner), other, absent[-1].absent if absent else None))
+    if len(checks) > _FEW and all(other is None for _, _, other, _ in checks):
+        return _present_members([(name, check) for name, check, _, _ in checks])
 
     def members(site: Site, found: Any, field: str, _: Raw) -> None:
-        for name, check in checks:
+        for name, check, other, value in checks:
             if name in found:
                 check(site, found[name], f"{field}.{name}" if field else name, found)
-            elif name in absent:
-                other, value = absent[name]
+            elif other is not None:
                 other(site, value, f"{field}.{name}" if field else name, found)
 
     return members
@@ -172,12 +170,21 @@ def _present_members(checks: Sequence[tuple[str, Check]]) -> Check:
     place_of = {name: place for place, (name, _) in enumerate(checks)}
     check_of = dict(checks)
 
-    def members(site: Site, found: Any, field: str, _: Raw) -> None:
-        present = [name for name in found if name in check_of]
-        if len(present) > 1:
-            present.sort(key=place_of.__getitem__)
-        for name in present:
+    def several(site: Site, found: Any, field: str, _: Raw) -> None:
+        for name in sorted(check_of.keys() & found, key=place_of.__getitem__):
             check_of[name](site, found[name], f"{field}.{name}" if field else name, found)
+
+    def members(site: Site, found: Any, field: str, owner: Raw) -> None:
+        present = None
+        for name in found:
+            if name in check_of:
+                if present is not None:
+                    several(site, found, field, owner)
+                    return
+                present = name
+        if present is not None:
+            where = f"{field}.{present}" if field else present
+            check_of[present](site, found[present], where, found)
 
     return members
 

@@ -77,7 +77,7 @@ def _read(kind: type, found: object) -> object:
         ValueError: It has another type.
     """
     if kind is _Quantity:
-        if type(found) not in (str, int, float):
+        if type(found) is not str and type(found) is not int and type(found) is not float:
             raise ValueError
         parse_milli(found)
     elif type(found) is not str or not _TIME.fullmatch(found):

@@ -88,13 +88,13 @@ def _replaced_by(driver: str) -> Check:
     return TPL_DEPRECATED.breaking(f"is deprecated; use the CSI driver {driver} instead")
 
 
-def _sources_problem(_: Site, volume: Raw, _owner: Raw) -> str:
+def _sources(site: Site, volume: Raw, field: str, _: Raw) -> None:
     if len(volume) == 2 and "name" in volume:  # as nearly all are
-        return ""
+        return
     sources = [source for source in volume if source in _SOURCES]
-    if len(sources) < 2:
-        return ""
-    return f"may not specify more than 1 volume type, found {' and '.join(sources)}"
+    if len(sources) > 1:
+        message = f"may not specify more than 1 volume type, found {' and '.join(sources)}"
+        site.report(TPL_VOLUME_SOURCES, message, field)
 
 
 def _initiator(site: Site, source: Raw, field: str, volume: Raw) -> None:
@@ -300,7 +300,7 @@ _SOURCES = frozenset(
 _VOLUME = compiled(
     Row("name", TPL_VOLUME.required(label_problem, reason=None), ""),
     Row("", compiled(*_SOURCE_ROWS)),
-    Row("", TPL_VOLUME_SOURCES.judged(_sources_problem)),
+    Row("", _sources),
 )
 VOLUMES = TPL_VOLUME_DUP.unique("name", then=_VOLUME)
 """Checks `volumes` of a pod's spec."""
