@@ -143,7 +143,7 @@ class Server(InThread):
             answer = web.StreamResponse(status=got.status)
             answer.content_type = "application/json"
             await answer.prepare(request)
-            with contextlib.suppress(ConnectionError):  # of a watch that nobody reads any more
+            with contextlib.suppress(ConnectionError):  # the client has closed its watch
                 async for chunk in got.content.iter_any():
                     await answer.write(chunk)
             return answer
