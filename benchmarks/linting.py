@@ -7,7 +7,6 @@ Each run is a new process; wall time and CPU time, median and range. For compari
 C, reads the same file: the cost of reading YAML without Pumice.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.report import MACHINE, write
+from benchmarks.report import MACHINE, options_of, write
 from benchmarks.subjects import Raw, task
 
 LOADER = "import sys, yaml; list(yaml.load_all(open(sys.argv[1], 'rb'), yaml.CSafeLoader))"
@@ -145,11 +144,7 @@ def table(measured: Sequence[Row]) -> str:
 
 def main() -> None:
     """Measure, print the table, and write JSON if asked to."""
-    parser = argparse.ArgumentParser(description="Benchmark pumice lint.")
-    parser.add_argument("--jobs", type=int, default=1000)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = options_of("Benchmark pumice lint.", jobs=1000, runs=5)
     with tempfile.TemporaryDirectory() as folder:
         found = files(Path(folder), options.jobs)
         sizes = {form: file.stat().st_size for form, file in found.items()}

@@ -8,18 +8,16 @@ controller. Also measured are the creation of the Job's objects (ConfigMaps with
 of the plugins at admission. CPU time, median and range; memory is the peak of the process.
 """
 
-import argparse
 import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from benchmarks.report import write
+from benchmarks.report import options_of, write
 from benchmarks.subjects import task
 from pumice.api.jobs import Job
 from pumice.plugins import Wiring, builtin, dependencies, problems
@@ -154,11 +152,7 @@ def table(measured: Sequence[Row]) -> str:
 
 def main() -> None:
     """Measure, print the table, and write JSON if asked to."""
-    parser = argparse.ArgumentParser(description="Benchmark the wiring of pods.")
-    parser.add_argument("--pods", type=int, default=10_000)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = options_of("Benchmark the wiring of pods.", pods=10_000, runs=3)
     measured = rows(options.pods, options.runs)
     print(table(measured))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

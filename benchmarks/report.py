@@ -1,5 +1,6 @@
-"""Results of benchmarks as JSON, with the machine on which they were measured."""
+"""Results of benchmarks as JSON, with the machine on which they were measured, and the options that benchmarks share."""
 
+import argparse
 import json
 import os
 import platform
@@ -31,3 +32,12 @@ def spread(values: Sequence[float], digits: int) -> str:
     """Median and range."""
     middle, low, high = statistics.median(values), min(values), max(values)
     return f"{middle:.{digits}f} ({low:.{digits}f}-{high:.{digits}f})"
+
+
+def options_of(about: str, **counts: int) -> argparse.Namespace:
+    """The options of a benchmark on the command line: numbers with their defaults, and `json`, a file for the results."""
+    parser = argparse.ArgumentParser(description=about)
+    for name, default in counts.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()

@@ -7,7 +7,6 @@ TLS, with that Job, which needs GPUs that no node has, and another one that wait
 an interpreter that does nothing, and one that only imports the option parser.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -19,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.report import MACHINE, spread, write
+from benchmarks.report import MACHINE, options_of, spread, write
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "pytorch.yaml"
 PUMICE = [sys.executable, "-m", "pumice"]
@@ -127,10 +126,7 @@ def measured(runs: int) -> list[Row]:
 
 def main() -> None:
     """Measure, print the table, and write JSON if asked to."""
-    parser = argparse.ArgumentParser(description="Benchmark the start of verbs.")
-    parser.add_argument("--runs", type=int, default=11)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = options_of("Benchmark the start of verbs.", runs=11)
     rows = measured(options.runs)
     print(f"{'verb':<13} {'CPU s (range)':>20}")
     for row in rows:

@@ -7,7 +7,6 @@ pod ends and another one starts, again and again, as often as the page says that
 of the process of `pumice web`; its memory is the most that it has had.
 """
 
-import argparse
 import asyncio
 import http.cookiejar
 import os
@@ -20,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import MACHINE, spread, write
+from benchmarks.report import MACHINE, options_of, spread, write
 from pumice.api.crds import all_crds
 from pumice.api.kinds import POD
 from pumice.cluster.client import Client
@@ -205,10 +204,7 @@ def main() -> None:
     if sys.argv[1:] == ["serve"]:
         asyncio.run(serve())
         return
-    parser = argparse.ArgumentParser(description="Benchmark the page of `pumice web`.")
-    parser.add_argument("--updates", type=int, default=9)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = options_of("Benchmark the page of `pumice web`.", updates=9)
     rows = measured(options.updates)
     print(f"{'view':<10} {'KiB':>7} {'first CPU s':>12} {'update CPU ms':>24}")
     for row in rows:

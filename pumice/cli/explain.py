@@ -270,7 +270,6 @@ class _ExplainRun:
         import msgspec
 
         from pumice.api.jobs import Job
-        from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
         from pumice.api.pods import Pod
         from pumice.api.queues import Queue
         from pumice.cli.live import explanations
@@ -278,20 +277,8 @@ class _ExplainRun:
         from pumice.cli.live.simulated import Follower, simulated
         from pumice.scheduler.plugins.fairshare import NAME, storage
 
-        kind, name = self._target or ("", "")
-        raw: Any = None
-        if kind:
-            resources = {"job": JOB, "pod": POD, "queue": QUEUE}
-            resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
-            try:
-                raw = await get(client, resources[kind], name, where)
-            except UserError as error:
-                meant = next((word for word, all_ in _WORDS.items() if name in all_), None)
-                if meant is None:
-                    raise
-                raise UserError(
-                    f"{error}; of a kind, name one: `pumice explain {meant} NAME`"
-                ) from None
+        kind = self._target[0] if self._target else ""
+        raw: Any = await self._named(client, where) if kind else None
         if kind == "jobflow":
             from pumice.cli.workflows import explain_job_flow
 
@@ -334,6 +321,26 @@ class _ExplainRun:
         if self._is_default and (found.get("otherReason") or found.get("notEnforced")):
             found["configuration"] = _DEFAULT
         return seen, found
+
+    async def _named(self, client: "Client", where: str | None) -> Any:
+        """Read the named object.
+
+        Raises:
+            UserError: It does not exist.
+        """
+        from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
+
+        kind, name = self._target or ("", "")
+        resources = {"job": JOB, "pod": POD, "queue": QUEUE}
+        resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
+        try:
+            return await get(client, resources[kind], name, where)
+        except UserError as error:
+            meant = next((word for word, all_ in _WORDS.items() if name in all_), None)
+            if meant is None:
+                raise
+            message = f"{error}; of a kind, name one: `pumice explain {meant} NAME`"
+            raise UserError(message) from None
 
     async def _add_logs(self, client: "Client", found: Any, pods: "list[Pod]") -> None:
         """Add the last lines of pods, if they are asked for and the user may read them."""

@@ -5,6 +5,7 @@ Modules of tests that leave a release as it was follow each other on one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -98,3 +99,15 @@ def make_queue(controlplane: ControlPlane) -> Iterator[Callable[..., str]]:
     yield make
     for name in names:
         controlplane.request("DELETE", QUEUE.path(name))
+
+
+@pytest.fixture
+def priority_classes(controlplane: ControlPlane) -> Iterator[None]:
+    """Two PriorityClasses, `e2e-low` and `e2e-high`."""
+    names = {"e2e-low": 10, "e2e-high": 1000}
+    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    items = [{**head, "metadata": {"name": name}, "value": value} for name, value in names.items()]
+    manifest = {"apiVersion": "v1", "kind": "List", "items": items}
+    controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+    yield
+    controlplane.kubectl("delete", "priorityclass", *names)

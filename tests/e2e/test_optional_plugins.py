@@ -66,18 +66,6 @@ def other(
     controlplane.remove_namespace(name)
 
 
-@pytest.fixture
-def priority_classes(controlplane: ControlPlane) -> Iterator[None]:
-    """Two PriorityClasses, `cooling-low` and `cooling-high`."""
-    names = {"cooling-low": 10, "cooling-high": 1000}
-    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    items = [{**head, "metadata": {"name": name}, "value": value} for name, value in names.items()]
-    manifest = {"apiVersion": "v1", "kind": "List", "items": items}
-    controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
-    yield
-    controlplane.kubectl("delete", "priorityclass", *names)
-
-
 def _gpus(cluster: Cluster, name: str, queue: str) -> None:
     """Submit a Job of one pod with a GPU."""
     container = {"name": "main", "image": "busybox:1.36", "resources": {"limits": {GPU: "1"}}}
@@ -145,13 +133,13 @@ def test_a_pod_within_its_cool_down_is_spared_and_goes_after_it(
         "low",
         [task("w", 1, cpu="1")],
         namespace=cluster.name,
-        priorityClassName="cooling-low",
+        priorityClassName="e2e-low",
         **spec,
     )
     low["metadata"]["labels"] = {"volcano.sh/cooldown-time": f"{COOL_DOWN}s"}
     cluster.plane.apply(low)
     before = running(cluster.await_running("low", 1))
-    cluster.submit("high", 1, 1, priorityClassName="cooling-high", **spec)
+    cluster.submit("high", 1, 1, priorityClassName="e2e-high", **spec)
     text = f"1 spared by cdp: the cool-down ({COOL_DOWN}s, of {cluster.name}/low-w-0) ends at "
     cluster.await_condition("high", "Unschedulable", "Insufficient cpu")
     assert text in cluster.explain("job", "high")

@@ -58,18 +58,6 @@ def cluster(
     wait_until(lambda: not _sizes(controlplane), "HyperNodes without Nodes to go", 20)
 
 
-@pytest.fixture
-def priority_classes(controlplane: ControlPlane) -> Iterator[None]:
-    """Two PriorityClasses, `racks-low` and `racks-high`."""
-    names = {"racks-low": 10, "racks-high": 1000}
-    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    items = [{**head, "metadata": {"name": name}, "value": value} for name, value in names.items()]
-    manifest = {"apiVersion": "v1", "kind": "List", "items": items}
-    controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
-    yield
-    controlplane.kubectl("delete", "priorityclass", *names)
-
-
 def _sizes(plane: ControlPlane) -> dict[str, int]:
     """Nodes of each rack, as its HyperNode counts them."""
     _, answer = plane.request("GET", f"{HYPER_NODE.collection()}?labelSelector={RACK}")
@@ -88,7 +76,7 @@ def test_a_gang_runs_in_one_rack_and_another_one_goes_for_it_as_a_whole(
     cluster: Cluster, make_queue: Callable[..., str], priority_classes: None
 ) -> None:
     make_queue("racks")
-    low: Raw = {"queue": "racks", "priorityClassName": "racks-low", "networkTopology": IN_ONE_RACK}
+    low: Raw = {"queue": "racks", "priorityClassName": "e2e-low", "networkTopology": IN_ONE_RACK}
     cluster.submit("one", 4, 4, **low)
     [rack] = _racks(cluster.await_running("one", 4))
     cluster.submit("two", 4, 4, **low)
@@ -99,7 +87,7 @@ def test_a_gang_runs_in_one_rack_and_another_one_goes_for_it_as_a_whole(
     assert len(before) == 8
 
     since = cluster.revision(EVENT)
-    cluster.submit("high", 3, 3, **low | {"priorityClassName": "racks-high"})
+    cluster.submit("high", 3, 3, **low | {"priorityClassName": "e2e-high"})
     assert len(_racks(cluster.await_running("high", 3))) == 1
 
     def broken(events: dict[str, Raw]) -> list[str]:

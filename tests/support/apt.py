@@ -9,8 +9,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 
-__all__ = ["AptError", "install"]
+__all__ = ["AptError", "install", "run"]
 
 
 class AptError(RuntimeError):
@@ -26,19 +27,28 @@ def install(package: str) -> None:
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         raise AptError(f"{package} is installed by apt-get, as root; elsewhere install it yourself")
     print(f"apt: installing {package}", file=sys.stderr, flush=True)
-    for arguments in (["update"], ["install", "--yes", "--no-install-recommends", package]):
-        ran = subprocess.run(
-            ["apt-get", "--quiet", *arguments],
-            env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if ran.returncode:
-            last = "\n".join(ran.stdout.splitlines()[-12:])
-            raise AptError(f"apt-get {arguments[0]} failed:\n{last}")
+    run(["update"])
+    run(["install", "--yes", "--no-install-recommends", package])
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run apt-get.
+
+    Raises:
+        AptError: It failed.
+    """
+    ran = subprocess.run(
+        ["apt-get", "--quiet", *arguments],
+        env=os.environ | {"DEBIAN_FRONTEND": "noninteractive"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if ran.returncode:
+        last = "\n".join(ran.stdout.splitlines()[-12:])
+        raise AptError(f"apt-get {' '.join(arguments)} failed:\n{last}")
 
 
 if __name__ == "__main__":

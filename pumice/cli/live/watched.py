@@ -7,24 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from pumice.api import kinds
 from pumice.api.hypernodes import HyperNode
 from pumice.api.jobs import Job
-from pumice.api.kinds import (
-    CONFIG_MAP,
-    CSI_NODE,
-    HYPER_NODE,
-    JOB,
-    NAMESPACE,
-    NODE,
-    PERSISTENT_VOLUME,
-    PERSISTENT_VOLUME_CLAIM,
-    POD,
-    POD_GROUP,
-    PRIORITY_CLASS,
-    QUEUE,
-    STORAGE_CLASS,
-    Kind,
-)
+from pumice.api.kinds import Kind
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
@@ -40,26 +26,31 @@ from pumice.scheduler.plugins.fairshare import UsageStorage
 __all__ = ["WatchedCluster"]
 
 _TYPES: dict[Kind, type[Any]] = {
-    NODE: Node,
-    POD_GROUP: PodGroup,
-    POD: Pod,
-    JOB: Job,
-    QUEUE: Queue,
-    PRIORITY_CLASS: PriorityClass,
-    HYPER_NODE: HyperNode,
-    NAMESPACE: Namespace,
-    PERSISTENT_VOLUME_CLAIM: PersistentVolumeClaim,
-    PERSISTENT_VOLUME: PersistentVolume,
-    STORAGE_CLASS: StorageClass,
-    CSI_NODE: CsiNode,
+    kinds.NODE: Node,
+    kinds.POD_GROUP: PodGroup,
+    kinds.POD: Pod,
+    kinds.JOB: Job,
+    kinds.QUEUE: Queue,
+    kinds.PRIORITY_CLASS: PriorityClass,
+    kinds.HYPER_NODE: HyperNode,
+    kinds.NAMESPACE: Namespace,
+    kinds.PERSISTENT_VOLUME_CLAIM: PersistentVolumeClaim,
+    kinds.PERSISTENT_VOLUME: PersistentVolume,
+    kinds.STORAGE_CLASS: StorageClass,
+    kinds.CSI_NODE: CsiNode,
 }
-_OF_NAMESPACE = (POD_GROUP, POD, JOB)
+_OF_NAMESPACE = (kinds.POD_GROUP, kinds.POD, kinds.JOB)
 """What a user of a namespace needs."""
 
-_FOLLOWED = (NODE, POD_GROUP, POD, QUEUE)
+_FOLLOWED = (kinds.NODE, kinds.POD_GROUP, kinds.POD, kinds.QUEUE)
 """What a simulation follows; after a change of anything else a new one begins."""
 
-_VOLUMES = {PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS, CSI_NODE}
+_VOLUMES = {
+    kinds.PERSISTENT_VOLUME_CLAIM,
+    kinds.PERSISTENT_VOLUME,
+    kinds.STORAGE_CLASS,
+    kinds.CSI_NODE,
+}
 
 _MANY = 5000
 """Changes that are kept for the simulation."""
@@ -109,7 +100,7 @@ class WatchedCluster:
         for kind in _TYPES:
             self._take(kind, await self._readable(kind))
         if self._usage is not None:
-            self._take(CONFIG_MAP, await self._readable_usage(self._usage))
+            self._take(kinds.CONFIG_MAP, await self._readable_usage(self._usage))
         self._is_open = True
         async with asyncio.TaskGroup() as tasks:
             for cache in self._caches.values():
@@ -145,11 +136,11 @@ class WatchedCluster:
             "field_selector": f"metadata.name={where.name}",
         }
         try:
-            await self._client.collection(CONFIG_MAP, **options).version()
+            await self._client.collection(kinds.CONFIG_MAP, **options).version()
         except Forbidden:
-            self._forbidden[CONFIG_MAP] = f"configmap {where.name}"
+            self._forbidden[kinds.CONFIG_MAP] = f"configmap {where.name}"
             return None
-        return WatchCache(self._client, CONFIG_MAP, dict, **options)
+        return WatchCache(self._client, kinds.CONFIG_MAP, dict, **options)
 
     def _take(self, kind: Kind, cache: WatchCache[Any] | None) -> None:
         if cache is not None:
@@ -191,7 +182,7 @@ class WatchedCluster:
         return True
 
     def _note(self, kind: Kind, old: Any, new: Any) -> None:
-        if kind is not JOB and self._changes is not None:
+        if kind is not kinds.JOB and self._changes is not None:
             is_followed = kind in _FOLLOWED and len(self._changes) < _MANY
             if is_followed:
                 self._changes.append((old, new))
@@ -230,27 +221,34 @@ class WatchedCluster:
 
     def seen(self) -> ReadableCluster:
         """What `observed.observe` would read now, but for events."""
-        whole = {POD_GROUP, POD, NODE}
+        whole = {kinds.POD_GROUP, kinds.POD, kinds.NODE}
         found = ReadableCluster(self.namespace, sees_cluster=not whole & self._forbidden.keys())
         objects = found.objects
-        objects.nodes, objects.pod_groups = self.all(NODE), self.all(POD_GROUP)
-        objects.pods, objects.hyper_nodes = self.all(POD), self.all(HYPER_NODE)
-        objects.priority_classes = self.all(PRIORITY_CLASS)
-        found.sees_queues = QUEUE not in self._forbidden
-        objects.queues = self.all(QUEUE) if found.sees_queues else implied_queues(objects)
-        needed = {NODE, POD_GROUP, POD, QUEUE, PRIORITY_CLASS, JOB}
+        objects.nodes, objects.pod_groups = self.all(kinds.NODE), self.all(kinds.POD_GROUP)
+        objects.pods, objects.hyper_nodes = self.all(kinds.POD), self.all(kinds.HYPER_NODE)
+        objects.priority_classes = self.all(kinds.PRIORITY_CLASS)
+        found.sees_queues = kinds.QUEUE not in self._forbidden
+        objects.queues = self.all(kinds.QUEUE) if found.sees_queues else implied_queues(objects)
+        needed = {
+            kinds.NODE,
+            kinds.POD_GROUP,
+            kinds.POD,
+            kinds.QUEUE,
+            kinds.PRIORITY_CLASS,
+            kinds.JOB,
+        }
         if found.sees_cluster:
-            objects.namespaces = self.all(NAMESPACE)
-            objects.claims = self.all(PERSISTENT_VOLUME_CLAIM)
-            objects.volumes = self.all(PERSISTENT_VOLUME)
-            objects.storage_classes = self.all(STORAGE_CLASS)
-            objects.csi_nodes = self.all(CSI_NODE)
-            if NAMESPACE in self._forbidden and any(p.spec.affinity for p in objects.pods):
-                needed.add(NAMESPACE)
+            objects.namespaces = self.all(kinds.NAMESPACE)
+            objects.claims = self.all(kinds.PERSISTENT_VOLUME_CLAIM)
+            objects.volumes = self.all(kinds.PERSISTENT_VOLUME)
+            objects.storage_classes = self.all(kinds.STORAGE_CLASS)
+            objects.csi_nodes = self.all(kinds.CSI_NODE)
+            if kinds.NAMESPACE in self._forbidden and any(p.spec.affinity for p in objects.pods):
+                needed.add(kinds.NAMESPACE)
             if self._forbidden.keys() & _VOLUMES and any(map(has_claims, objects.pods)):
                 needed |= _VOLUMES
         if found.sees_cluster and self._usage is not None:
-            needed.add(CONFIG_MAP)
-            objects.usage = saved_usage(self.all(CONFIG_MAP))
+            needed.add(kinds.CONFIG_MAP)
+            objects.usage = saved_usage(self.all(kinds.CONFIG_MAP))
         found.forbidden = [text for kind, text in self._forbidden.items() if kind in needed]
         return found

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.support import apt
 from tests.support.images.recipe import KEYRING, MIRROR, SUITE
 
 __all__ = ["DebianError", "unpack"]
@@ -73,23 +74,12 @@ def _downloaded(packages: Sequence[str], scratch: Path, mirror: str) -> list[Pat
         "Dir::State::status": scratch / "status",
     }
     options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
-    _apt([*options, "update"])
-    _apt([*options, "--yes", "--download-only", "install", *packages])
+    try:
+        apt.run([*options, "update"])
+        apt.run([*options, "--yes", "--download-only", "install", *packages])
+    except apt.AptError as error:
+        raise DebianError(str(error)) from None
     return sorted((scratch / "cache" / "archives").glob("*.deb"))
-
-
-def _apt(arguments: Sequence[str]) -> None:
-    answer = subprocess.run(
-        ["apt-get", "--quiet", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if answer.returncode:
-        last = "\n".join(answer.stdout.splitlines()[-12:])
-        raise DebianError(f"apt-get {arguments[-1]} failed:\n{last}")
 
 
 def _extracted(file: Path, root: Path) -> str:
