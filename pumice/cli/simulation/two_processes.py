@@ -17,7 +17,8 @@ _T = TypeVar("_T")
 def in_two_processes(here: Callable[[], _T], there: Callable[[], _T]) -> tuple[_T, _T]:
     """The results of two functions; the second one runs in a child process.
 
-    Both must end soon after SIGINT, and return what they have. A SIGINT of this process alone is passed on to the child.
+    Both must end soon after KeyboardInterrupt, which SIGINT raises once in each of them, and return what they have. A second SIGINT ends the
+    child without a result.
 
     Args:
         here: Runs in this process.
@@ -32,18 +33,20 @@ def in_two_processes(here: Callable[[], _T], there: Callable[[], _T]) -> tuple[_
     child = context.Process(target=_answer, args=(there, sending))
     child.start()
     sending.close()
-    interrupted = False
+    interrupted = waiting = False
 
     def interrupt(*_: object) -> None:
         nonlocal interrupted
-        if not interrupted and child.pid is not None:
-            interrupted = True
+        is_first, interrupted = not interrupted, True
+        if is_first and child.pid is not None:
             os.kill(child.pid, signal.SIGINT)
-        raise KeyboardInterrupt
+        if not (is_first and waiting):
+            raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         first = here()
+        waiting = True
         result, error = receiving.recv()
     except EOFError:
         child.join()

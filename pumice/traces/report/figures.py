@@ -115,7 +115,7 @@ def shown(seconds: float | None, *, sign: bool = False) -> str:
     """A time for people."""
     if seconds is None:
         return "–"
-    mark = "−" if seconds < 0 else "+" if sign and seconds > 0 else ""
+    mark = "-" if seconds < 0 else "+" if sign and seconds > 0 else ""
     size = abs(seconds)
     return f"{mark}{f'{size:.3g}s' if 0 < size < _MINUTE else human_duration(size)}"
 

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,25 @@ def test_ctrl_c_ends_both_once_and_what_they_have_is_kept() -> None:
     os.close(reading)
     os.close(writing)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_while_the_other_process_still_runs_keeps_what_it_has() -> None:
+    reading, writing = os.pipe()
+
+    def done() -> str:
+        os.write(writing, b"!")
+        return "done"
+
+    def interrupts_both() -> str:
+        try:
+            os.read(reading, 1)
+            time.sleep(0.1)  # the other one waits for this one by now
+            os.kill(os.getppid(), signal.SIGINT)
+            signal.pause()
+        except KeyboardInterrupt:
+            return "what is known"
+        return ""
+
+    assert in_two_processes(done, interrupts_both) == ("done", "what is known")
+    os.close(reading)
+    os.close(writing)
