@@ -36,7 +36,7 @@ def nodes_of(spec: str, asked: Set[str] = frozenset()) -> list[Node]:
     groups = [_group(part.strip(), spec) for part in spec.split("+")]
     total = sum(count for count, _ in groups)
     if total > NODES_LIMIT:
-        raise TraceError(f"--nodes {spec[:80]!r}: more than {NODES_LIMIT:,} nodes")
+        raise TraceError(f"{spec[:80]!r}: more than {NODES_LIMIT:,} nodes")
     named = {name for _, amounts in groups for name in amounts}
     ample = _AMPLE | dict.fromkeys(sorted(asked - named - _AMPLE.keys()), _AMPLE_DEVICES)
     width = len(str(total))
@@ -84,7 +84,7 @@ def _group(part: str, spec: str) -> tuple[int, dict[str, str]]:
             raise ValueError(f"{part[:40]!r} describes no nodes")
     except ValueError as error:
         raise TraceError(
-            f"--nodes {spec[:80]!r}: {error}; expected [COUNTx]AMOUNT[,AMOUNT…] with + between groups, for "
+            f"{spec[:80]!r}: {error}; expected [COUNTx]AMOUNT[,AMOUNT…] with + between groups, for "
             "example 16x4cpu or 64x8gpu,32cpu,256Gi+16x64cpu"
         ) from None
     return count, amounts

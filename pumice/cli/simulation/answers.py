@@ -70,6 +70,10 @@ class Answers:
         except ThresholdError as error:
             raise UserError(f"--fail-if: {error}") from None
         for path in (*found._job_files(), *([report] if report else [])):
+            if path == Path("-"):
+                raise UserError(
+                    "--jobs and --report write files, and stdout has the numbers: name a file in place of -"
+                )
             _writing(path, lambda path: path.open("a").close())
         return found
 

@@ -22,7 +22,7 @@ def measures_text(measures: Measures) -> str:
     """The numbers of one run."""
     summary = msgspec.to_builtins(measures.summary)
     counts = [f"{count:,} {name}" for name, count in summary["jobs"].items() if count]
-    parts = [f"{len(measures.jobs):,} jobs" + (f": {', '.join(counts)}" if counts else "")]
+    parts = [_jobs(measures) + (f": {', '.join(counts)}" if counts else "")]
     parts.append(
         table(
             ("time", *(name if name != "count" else "jobs" for name in _NUMBERS)),
@@ -55,13 +55,18 @@ def comparison_text(base: Measures, other: Measures, found: Differences) -> str:
         for row in rows_of_summary(summaries, found.summary)
         if not row.path.startswith("cost.") and len({cell.value for cell in row.cells[:2]}) > 1
     ]
-    parts = [f"{len(base.jobs):,} jobs in two worlds"]
+    parts = [f"{_jobs(base)} in two worlds"]
     header = ("measure", "base", "other", "difference")
     parts.append(table(header, rows) if rows else "all numbers are equal")
     for title, jobs in (("gained", found.gained), ("lost", found.lost)):
         if jobs:
             parts.append(table((title, "queue", *header[1:]), map(_changed, jobs)))
     return "\n\n".join(parts)
+
+
+def _jobs(measures: Measures) -> str:
+    count = len(measures.jobs)
+    return f"{count:,} {'job' if count == 1 else 'jobs'}"
 
 
 def _texts(summary: Mapping[str, Any], name: str, numbers: Sequence[str]) -> list[str]:

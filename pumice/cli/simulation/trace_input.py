@@ -72,8 +72,12 @@ class TraceInput:
         self.objects = self.objects_on(nodes)
         self._checker = ManifestChecker(RuleSettings(), [*manifests, *self._named()])
 
-    def nodes(self, text: str) -> list[Node]:
+    def nodes(self, text: str, option: str = "--nodes") -> list[Node]:
         """Nodes of a short text, or of the file of nodes of `openb`.
+
+        Args:
+            text: The value of the option.
+            option: The option.
 
         Raises:
             UserError: They cannot be read.
@@ -83,7 +87,7 @@ class TraceInput:
                 return read_openb_nodes(data)
             return nodes_of(text, asked_resources(self.trace.jobs))
         except (TraceError, OSError, ValueError) as error:
-            raise UserError(plain(str(error))) from None
+            raise UserError(plain(f"{option} {error}")) from None
 
     def admit(self, job: Raw) -> Admitted:
         """Admission of a new Job, as a cluster with these objects would."""

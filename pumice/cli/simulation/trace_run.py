@@ -45,7 +45,11 @@ def simulate_trace(
     base = read_config(config)
     is_compared = options.compare is not None or options.compare_nodes is not None
     other = base if options.compare is None else read_config(options.compare)
-    nodes = None if options.compare_nodes is None else given.nodes(options.compare_nodes)
+    nodes = (
+        None
+        if options.compare_nodes is None
+        else given.nodes(options.compare_nodes, "--compare-nodes")
+    )
     answers = Answers.of(
         given.title,
         _names(options, config) if is_compared else ["base"],

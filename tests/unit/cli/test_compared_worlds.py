@@ -56,7 +56,7 @@ def test_fewer_nodes_make_jobs_wait(pumice: Pumice, tmp_path: Path) -> None:
         (["--fail-if", "utilization.gpu > 1"], "no number 'utilization.gpu'"),
         (["--report", "/nowhere/report.html"], "/nowhere/report.html: cannot be written"),
         (["--compare", "/nowhere.conf"], "/nowhere.conf: "),
-        (["--compare-nodes", "many"], "'many'"),
+        (["--compare-nodes", "many"], "--compare-nodes 'many': "),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

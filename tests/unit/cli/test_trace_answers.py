@@ -83,6 +83,7 @@ def test_tables_show_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
         ({"fail_if": ("mkespan > 1",)}, "--fail-if: threshold 'mkespan > 1': the summary has no"),
         ({"fail_if": ("jain > +1%",)}, "--fail-if: threshold 'jain > +1%' is a percentage"),
         ({"jobs": Path("/nowhere/jobs.csv")}, "/nowhere/jobs.csv: cannot be written: No such file"),
+        ({"jobs": Path("-")}, "--jobs and --report write files"),
         ({"report": Path("/")}, "/: cannot be written: Is a directory"),
     ],
 )

@@ -55,4 +55,4 @@ def test_what_no_group_names_is_ample() -> None:
 def test_what_is_no_specification(spec: str, why: str) -> None:
     with pytest.raises(TraceError, match=why) as caught:
         nodes_of(spec)
-    assert str(caught.value).startswith(f"--nodes '{spec}': ")
+    assert str(caught.value).startswith(f"'{spec}': ")
