@@ -12,7 +12,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
 
-__all__ = ["Attempt", "Cost", "FoundRoom", "Place", "Places"]
+__all__ = ["Cost", "EvictionAttempt", "EvictionPlace", "EvictionPlaces", "FoundRoom"]
 
 _EXTENSIONS = 6
 """Trials with ever more bundles gone, each time four times as many, for which arithmetic says that there is room."""
@@ -24,7 +24,7 @@ Cost = tuple[float | str, ...]
 """What places are compared by: the less the better, and the name or the row last."""
 
 
-class Place(Protocol):
+class EvictionPlace(Protocol):
     """Where room is made: a node for a pod, or a domain of the network for all pods of a gang."""
 
     @property
@@ -51,13 +51,13 @@ class Place(Protocol):
         """What it costs to evict pods, all of which are still there."""
 
 
-class Places(Protocol):
+class EvictionPlaces(Protocol):
     """The places that come into question for what asks for room."""
 
-    def following(self, best: "FoundRoom | None", /) -> Sequence[Place]:
+    def following(self, best: "FoundRoom | None", /) -> Sequence[EvictionPlace]:
         """Those to look at; none once no other one can be better than the best that was found."""
 
-    def examined(self, attempt: "Attempt") -> None:
+    def examined(self, attempt: "EvictionAttempt") -> None:
         """Note what was found in one of them."""
 
     def end(self) -> None:
@@ -75,7 +75,7 @@ class FoundRoom(NamedTuple):
     """
 
     cost: Cost
-    place: Place
+    place: EvictionPlace
     victims: Sequence[TaskInfo]
     steps: Steps | None
 
@@ -89,7 +89,7 @@ class FoundRoom(NamedTuple):
         self.place.promise(statement)
 
 
-class Attempt:
+class EvictionAttempt:
     """A search in one place.
 
     Attributes:
@@ -98,7 +98,7 @@ class Attempt:
     """
 
     def __init__(
-        self, session: Session, statement: Statement, place: Place, *, safe_last: bool
+        self, session: Session, statement: Statement, place: EvictionPlace, *, safe_last: bool
     ) -> None:
         """Begin with nothing evicted but what the statement says.
 

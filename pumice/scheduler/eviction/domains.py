@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from pumice.scheduler.eviction.attempt import Attempt, Cost, FoundRoom
+from pumice.scheduler.eviction.attempt import Cost, EvictionAttempt, FoundRoom
 from pumice.scheduler.eviction.bundles import VictimBundle, bundles, wanted_columns
 from pumice.scheduler.eviction.nodes import broken_gangs, highest_importance
 from pumice.scheduler.eviction.room import Room
@@ -27,7 +27,7 @@ from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.topology.limits import limit_of
 from pumice.scheduler.topology.tree import Domain
 
-__all__ = ["Domains", "request_of"]
+__all__ = ["DomainPlaces", "request_of"]
 
 _ASKED = 32
 """Pods about which plugins are asked first; the number doubles each time."""
@@ -37,11 +37,11 @@ _ROUNDS = 8
 
 
 class _DomainPlace(Room):
-    """A domain in which room is made for a gang; see `attempt.Place`."""
+    """A domain in which room is made for a gang; see `attempt.EvictionPlace`."""
 
     is_tried = True
 
-    def __init__(self, domains: "Domains", domain: Domain) -> None:
+    def __init__(self, domains: "DomainPlaces", domain: Domain) -> None:
         session = self._session = domains.turn.session
         self._domains = domains
         self._rules = domains.rules
@@ -150,7 +150,7 @@ class _DomainPlace(Room):
         where = f"{name} would hold" if name else "nodes would hold"
         return f"even without {gone}, {where} {found} of {needed} pods"
 
-    def what_would_break(self, attempt: Attempt) -> str:
+    def what_would_break(self, attempt: EvictionAttempt) -> str:
         """Which gang would have to be broken for an attempt to succeed, if none may be."""
         setting = self._rules.setting
         if setting.breaks or not setting.by_gang:
@@ -165,7 +165,7 @@ class _DomainPlace(Room):
         return f"would have to break {job.key} (priority {job.order_priority})"
 
 
-class Domains:
+class DomainPlaces:
     """The domains that are looked at for one gang: of those that could hold what it needs if they were empty, those that lack least.
 
     Attributes:
@@ -232,7 +232,7 @@ class Domains:
             self.lacks = self.lacks or lacks
         return ()
 
-    def examined(self, attempt: Attempt) -> None:
+    def examined(self, attempt: EvictionAttempt) -> None:
         """Note what is missing in a domain."""
         if attempt.found is None and not self.lacks and self._place is not None:
             self.lacks = self._place.what_would_break(attempt)

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
-from pumice.scheduler.eviction.attempt import Attempt, Cost, FoundRoom
+from pumice.scheduler.eviction.attempt import Cost, EvictionAttempt, FoundRoom
 from pumice.scheduler.eviction.bundles import VictimBundle, VictimOrder, breaks
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.eviction.survey import may_go
@@ -24,7 +24,7 @@ from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["NodeBounds", "Nodes", "broken_gangs", "highest_importance"]
+__all__ = ["NodeBounds", "NodePlaces", "broken_gangs", "highest_importance"]
 
 NO_VICTIM = -(1 << 63)
 """Highest priority of no victims."""
@@ -208,11 +208,11 @@ class NodeBounds:
 
 
 class _NodePlace:
-    """A node on which room is made for one pod; see `attempt.Place`."""
+    """A node on which room is made for one pod; see `attempt.EvictionPlace`."""
 
     __slots__ = ("_lacks", "_needs", "_nodes", "_tasks", "is_tried", "row")
 
-    def __init__(self, nodes: "Nodes", row: int, tasks: Sequence[TaskInfo]) -> None:
+    def __init__(self, nodes: "NodePlaces", row: int, tasks: Sequence[TaskInfo]) -> None:
         self._nodes = nodes
         self._tasks = tasks
         self._needs: Sequence[Need] = nodes.bounds.ranking.pods.shape.needs
@@ -250,7 +250,7 @@ class _NodePlace:
         return self._nodes.bounds.cost(self.row, victims)
 
 
-class Nodes:
+class NodePlaces:
     """The nodes in the order in which they are examined for one pod.
 
     Attributes:
@@ -315,7 +315,7 @@ class Nodes:
             return False
         return self.bounds.ranking.only(row, later=True) == row
 
-    def examined(self, attempt: Attempt) -> None:
+    def examined(self, attempt: EvictionAttempt) -> None:
         """Note what was found on a node."""
         if attempt.found is not None:
             cost = attempt.found.cost

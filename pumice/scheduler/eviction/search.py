@@ -13,9 +13,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from pumice.api.queues import Queue
-from pumice.scheduler.eviction.attempt import Attempt, FoundRoom, Places
-from pumice.scheduler.eviction.domains import Domains, request_of
-from pumice.scheduler.eviction.nodes import NodeBounds, Nodes
+from pumice.scheduler.eviction.attempt import EvictionAttempt, EvictionPlaces, FoundRoom
+from pumice.scheduler.eviction.domains import DomainPlaces, request_of
+from pumice.scheduler.eviction.nodes import NodeBounds, NodePlaces
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
 from pumice.scheduler.eviction.starving_jobs import lacking, may_help
 from pumice.scheduler.eviction.survey import Surveys
@@ -80,13 +80,13 @@ class Search:
         return self._finish(turn.statement, job), failure
 
     def find(
-        self, places: Places, statement: Statement, *, safe_last: bool = False
+        self, places: EvictionPlaces, statement: Statement, *, safe_last: bool = False
     ) -> FoundRoom | None:
         """The place where room costs least; None if there is room in none."""
         best: FoundRoom | None = None
         while some := places.following(best):
             for place in some:
-                attempt = Attempt(self._session, statement, place, safe_last=safe_last)
+                attempt = EvictionAttempt(self._session, statement, place, safe_last=safe_last)
                 attempt.run()
                 places.examined(attempt)
                 found = attempt.found
@@ -184,7 +184,7 @@ class Search:
                 self._reset()  # these gangs do not count as broken again on another node
         return found
 
-    def nodes(self, preemptor: Preemptor, rules: EvictionRules, statement: Statement) -> Nodes:
+    def nodes(self, preemptor: Preemptor, rules: EvictionRules, statement: Statement) -> NodePlaces:
         """The nodes for a pod, with what is known of them from other pods of its class."""
         key = rules.preemptor_class(self._session, preemptor)
         known = self._bounds.get(key)
@@ -199,7 +199,7 @@ class Search:
                 self._tentative.append(key)
         elif gang != preemptor.job.key:
             known.let_another_ask()
-        return Nodes(self._session, rules, preemptor, known)
+        return NodePlaces(self._session, rules, preemptor, known)
 
     def _reset(self) -> None:
         for bounds in self._bounds.values():
@@ -232,7 +232,7 @@ class Search:
         setting = rules.setting
         seen = self.surveys.of(preemptor, rules)
         while True:
-            domains = Domains(turn, rules, preemptor, request, seen)
+            domains = DomainPlaces(turn, rules, preemptor, request, seen)
             found = self.find(domains, statement, safe_last=not setting.priority_first)
             if found is not None:
                 found.apply(statement)

@@ -13,7 +13,7 @@ import yaml
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.scheduler import CycleResult
 from pumice.scheduler.eviction.attempt import FoundRoom
-from pumice.scheduler.eviction.domains import Domains
+from pumice.scheduler.eviction.domains import DomainPlaces
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.session.victims import judge
@@ -212,7 +212,9 @@ def test_gangs_that_find_too_little_are_looked_at_once_for_all_of_their_kind(
     sought = []
     find = Search.find
 
-    def finding(search: Search, domains: Domains, *others: Any, **how: Any) -> FoundRoom | None:
+    def finding(
+        search: Search, domains: DomainPlaces, *others: Any, **how: Any
+    ) -> FoundRoom | None:
         sought.append(domains.preemptor.job.name)
         return find(search, domains, *others, **how)
 
