@@ -51,7 +51,7 @@ def load(cluster: EmbeddedCluster, manifests: Iterable[Manifest]) -> None:
             what = f"{manifest.source}: {manifest.identity}"
             refused += [f"{what}: {each.strip()}" for each in error.message.splitlines()]
     if refused:
-        raise UserError("--state: objects are refused", *refused)
+        raise UserError("objects are refused", *refused)
 
 
 def _order(manifest: Manifest) -> int:

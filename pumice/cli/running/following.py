@@ -88,7 +88,7 @@ async def _run(plan: RunPlan) -> int:
             plan.nodes,
             config=plan.config,
             runs_pods=runs_pods,
-            state=plan.manifests,
+            state=plan.state,
             on_write=follower.note,
         ) as cluster:
             follower.cluster = cluster.api
@@ -102,7 +102,7 @@ async def _dry_run(plan: RunPlan) -> int:
     plan.check(mode_here())
     follower = _RunFollower(plan, [])
     async with dev_cluster(
-        plan.nodes, config=plan.config, state=plan.manifests, on_write=follower.note
+        plan.nodes, config=plan.config, state=plan.state, on_write=follower.note
     ) as cluster:
         follower.cluster = cluster.api
         await follower.settled()
@@ -216,9 +216,10 @@ class _RunFollower:
         waiting = self.waiting()
         for name, why in waiting:
             note(plain(f"{name} waits, and nothing else runs: {why}"))
-        if waiting and not any(self._bound().values()):
+        of_queues = all(why.startswith("queue ") for _, why in waiting)
+        if not of_queues and not any(self._bound().values()):
             note(
-                "--nodes gives the scheduler other nodes than this machine is, for example --nodes 2x16/64Gi"
+                "--nodes gives the scheduler other nodes than this machine is, for example --nodes 2x16/64Gi/nvidia.com/gpu=8"
             )
 
     def _is_quiet(self, seconds: float) -> bool:

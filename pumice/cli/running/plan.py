@@ -49,6 +49,23 @@ class RunPlan:
     timeout: float | None
     keep: bool
 
+    @property
+    def state(self) -> list[Manifest]:
+        """The objects of the files, and the namespaces in which they are."""
+        from pumice.embedded.cluster import NAMESPACES
+
+        made = {each.name for each in self.manifests if each.object.get("kind") == "Namespace"}
+        first = {each.namespace: each.source for each in reversed(self.manifests)}
+        meta = kinds.NAMESPACE.type_meta
+        return [
+            *(
+                Manifest({**meta, "metadata": {"name": name}}, source)
+                for name, source in first.items()
+                if name and name not in made and name not in NAMESPACES
+            ),
+            *self.manifests,
+        ]
+
     def check(self, mode: "Mode") -> list[Raw]:
         """Check that every object is admitted, and that every pod can be run.
 
@@ -148,21 +165,27 @@ def _templates(manifests: Sequence[Manifest], checker: "ManifestChecker") -> Ite
     of_templates = [
         each for each in manifests if kinds.of_object(each.object) == kinds.JOB_TEMPLATE
     ]
-    jobs, is_refused = [], False
+    flows = [each for each in manifests if kinds.of_object(each.object) == kinds.JOB_FLOW]
+    # `jobs_of` reports on the flows, and on the templates that they name.
+    later = {kinds.JOB_FLOW, kinds.JOB_TEMPLATE} if flows else set()
+    ready, is_refused = [], False
     for each in manifests:
-        is_refused |= admitted(each, checker) is None
-        if kinds.of_object(each.object) == kinds.JOB:
-            jobs.append(each)
+        kind = kinds.of_object(each.object)
+        if kind in later:
+            continue
+        job = admitted(each, checker)
+        is_refused |= job is None
+        if kind == kinds.JOB and job is not None:
+            ready.append((each, job))
+    for flow in flows:
+        found = jobs_of(flow, of_templates, checker)
+        is_refused |= found is None
+        for each in found or ():
+            job = admitted(each, checker)
+            is_refused |= job is None
+            if job is not None:
+                ready.append((each, job))
     if is_refused:
-        finish(USAGE)
-    for each in manifests:
-        if kinds.of_object(each.object) == kinds.JOB_FLOW:
-            found = jobs_of(each, of_templates, checker)
-            if found is None:
-                finish(USAGE)
-            jobs += found
-    ready = [(each, job) for each in jobs if (job := admitted(each, checker)) is not None]
-    if len(ready) < len(jobs):
         finish(USAGE)
     _bound([job for _, job in ready])
     given = {(each.object["kind"], each.namespace, each.name): each.object for each in manifests}
@@ -182,14 +205,16 @@ def _templates(manifests: Sequence[Manifest], checker: "ManifestChecker") -> Ite
 
 
 def _bound(jobs: Sequence[Raw]) -> None:
-    """Refuse more pods than this machine may run, before one is made.
+    """Refuse no pods, and more than this machine may run, before one is made.
 
     Raises:
-        UserError: They are more.
+        UserError: They are none, or more.
     """
     from pumice.embedded.node.kubelet import MOST_PODS
 
     number = sum(task.get("replicas", 1) for job in jobs for task in job["spec"].get("tasks") or ())
+    if not number:
+        raise UserError("the Jobs of the files have no pods: expected `replicas` of at least 1")
     if number > MOST_PODS:
         what = f"the files ask for {number} pods; a run has at most {MOST_PODS} of them"
         raise UserError(f"{what}: lower `replicas`, or run the Jobs one after the other")

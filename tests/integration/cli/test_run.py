@@ -297,6 +297,7 @@ def test_several_files_and_a_flow_of_jobs_on_nodes_that_split_the_machine(runner
     container["envFrom"] = [{"configMapRef": {"name": "c"}}]
     container["command"] = ["sh", "-c", "echo $a"]
     spread = simple("spread", 'echo "$NODE"', 2)
+    spread["metadata"]["namespace"] = "team"  # which no file has
     (container,) = spread["spec"]["tasks"][0]["template"]["spec"]["containers"]
     container["resources"] = {"requests": {"cpu": "3"}}
     field = {"fieldRef": {"fieldPath": "spec.nodeName"}}
