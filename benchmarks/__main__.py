@@ -22,6 +22,7 @@ BENCHMARKS = (
     "creations",
     "huge_job",
     "neighbours",
+    "traces",
 )
 
 

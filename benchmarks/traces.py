@@ -1,0 +1,112 @@
+"""CPU time and memory of a trace in virtual time.
+
+    python -m benchmarks.traces [--part P] [--only N] [--json FILE]
+
+A drawn week of jobs (`pumice trace generate`, about four pods a job) is run by `pumice simulate --trace` in a process of its own, which also reads the
+trace and measures what its jobs got. `--part 0.05` takes a twentieth of the jobs and of the nodes.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.report import MACHINE, write
+
+SIZES = ((20_000, 300), (100_000, 1_500))
+"""Jobs and nodes of 8 GPUs."""
+
+NODE = "8gpu,64cpu,512Gi"
+
+
+@dataclass
+class Run:
+    """One line of the table.
+
+    Attributes:
+        jobs: Jobs of the trace.
+        nodes: Nodes of the cluster.
+        pods: Pods of the jobs.
+        ended: Jobs that were over at the end.
+        cycles: Scheduling cycles.
+        cpu_seconds: All of the process.
+        decision_seconds: The cycles alone.
+        peak_memory_mib: Largest resident memory of the process.
+    """
+
+    jobs: int
+    nodes: int
+    pods: int
+    ended: int
+    cycles: int
+    cpu_seconds: float
+    decision_seconds: float
+    peak_memory_mib: int
+
+
+def measure(jobs: int, nodes: int) -> Run:
+    """Draw a trace and run it."""
+    pumice = [str(Path(sys.executable).with_name("pumice"))]
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder, "trace.jsonl")
+        with trace.open("wb") as lines:
+            draw = [*pumice, "trace", "generate", "--jobs", str(jobs), "--seed", "1"]
+            subprocess.run(draw, stdout=lines, check=True)
+        pods = sum(json.loads(line)["replicas"] for line in trace.read_text().splitlines())
+        answer = Path(folder, "answer.json")
+        with answer.open("wb") as out:
+            run = [*pumice, "simulate", "--trace", str(trace), "--nodes", f"{nodes}x{NODE}"]
+            process = subprocess.Popen([*run, "-o", "json"], stdout=out)
+            _, status, used = os.wait4(process.pid, 0)
+        if code := os.waitstatus_to_exitcode(status):
+            raise SystemExit(f"pumice simulate ended with code {code}")
+        found = json.loads(answer.read_text())
+    cost = found["summary"]["cost"]
+    return Run(
+        jobs,
+        nodes,
+        pods,
+        sum(each["end"] is not None for each in found["jobs"]),
+        cost["cycles"],
+        round(used.ru_utime + used.ru_stime, 1),
+        round(cost["decision_seconds"], 1),
+        used.ru_maxrss // 1024,
+    )
+
+
+def show(runs: Sequence[Run]) -> None:
+    """Print the table."""
+    print(
+        f"{'jobs':>8} {'pods':>8} {'nodes':>6} {'ended':>8} {'cycles':>8} {'CPU s':>8} {'deciding':>9} {'MiB':>6}"
+    )
+    for each in runs:
+        print(
+            f"{each.jobs:>8} {each.pods:>8} {each.nodes:>6} {each.ended:>8} {each.cycles:>8} "
+            f"{each.cpu_seconds:>8} {each.decision_seconds:>9} {each.peak_memory_mib:>6}"
+        )
+
+
+def main() -> None:
+    """Measure, print one table, write JSON."""
+    parser = argparse.ArgumentParser(description="Benchmark traces in virtual time.")
+    parser.add_argument("--part", type=float, default=1.0, help="part of the jobs and nodes")
+    parser.add_argument("--only", type=int, default=0, help="only the run with this many jobs")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    runs = [
+        measure(round(jobs * options.part), max(1, round(nodes * options.part)))
+        for jobs, nodes in SIZES
+        if options.only in (0, jobs)
+    ]
+    show(runs)
+    print(MACHINE)
+    write(options.json, [asdict(each) for each in runs])
+
+
+if __name__ == "__main__":
+    main()
