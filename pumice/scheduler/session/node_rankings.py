@@ -1,9 +1,11 @@
 """The rankings of a session.
 
-Pods of one class share a ranking. What no placement changes is shared by classes that differ in their requests alone.
+Pods of one class share a ranking. What nodes are worth to a shape is shared by classes that differ in what terms of other pods select,
+and what no placement changes by those that differ in their requests alone.
 """
 
 from collections.abc import Hashable
+from weakref import WeakValueDictionary
 
 import numpy as np
 from msgspec import structs
@@ -13,7 +15,8 @@ from pumice.scheduler.model.rows import TouchedRows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import Extensions, PodClass
-from pumice.scheduler.session.node_ranking import FixedPart, NodeRanking
+from pumice.scheduler.session.node_ranking import NodeRanking
+from pumice.scheduler.session.node_values import FixedPart, NodeValues
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.view import SessionView
 
@@ -39,6 +42,7 @@ class NodeRankings:
         self._room = FreeColumns(view.rows, touched)
         self._rankings: dict[Hashable, NodeRanking] = {}
         self._last: NodeRanking | None = None
+        self._values: WeakValueDictionary[Hashable, NodeValues] = WeakValueDictionary()
         self._fixed: dict[Hashable, FixedPart] = {}
         self._kinds: dict[str, tuple[Hashable, ...]] = {}
         self._by_rules: bool | None = None
@@ -49,6 +53,7 @@ class NodeRankings:
     def clear(self) -> None:
         """Drop all rankings, because the plugins' answers about nodes have changed."""
         self._rankings.clear()
+        self._values.clear()
         self._last = None
         self._fixed.clear()
 
@@ -81,18 +86,30 @@ class NodeRankings:
         if ranking is None:
             if len(self._rankings) >= _KEPT:
                 del self._rankings[next(iter(self._rankings))]
-            fixed = self.fixed(task.shape, queue, gang)
+            values = self._values_of(task, queue, gang)
             peers = self._state.peers.class_of(task)
-            pods = PodClass(task.shape, queue, fixed.allowed, gang, peers)
-            rows, names = self._view.rows, self._view.node_names
-            ranking = NodeRanking(
-                pods, fixed, rows, self._extensions, self._touched, names, self._room
-            )
+            pods = PodClass(shape, queue, values.pods.allowed, gang, peers)
+            names = self._view.node_names
+            ranking = NodeRanking(pods, values, self._extensions, self._touched, names, self._room)
             self._rankings[key] = ranking
         elif self._last is not ranking:
             self._rankings[key] = self._rankings.pop(key)
         self._last = ranking
         return ranking
+
+    def _values_of(self, task: TaskInfo, queue: str, gang: str) -> NodeValues:
+        """What nodes are worth to pods of a shape, whatever other pods ask of them."""
+        shape = task.shape
+        kind = _apart_from_claims(self._state, shape) if shape.claims else shape.number
+        key = (kind, self._kind(queue), gang)
+        found = self._values.get(key)
+        if found is None:
+            fixed = self.fixed(shape, queue, gang)
+            pods = PodClass(shape, queue, fixed.allowed, gang)
+            found = self._values[key] = NodeValues(
+                pods, fixed, self._view.rows, self._extensions, self._touched, self._room
+            )
+        return found
 
     def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
         """What no placement changes about the nodes for pods; arguments as for `ranking`."""

@@ -226,7 +226,8 @@ class Session:
 
     def ranking(self, task: TaskInfo, queue: str) -> NodeRanking:
         """The ranking of a pod's class."""
-        return self._rankings.ranking(task, queue, self._target(task))
+        gang = "" if self.state.reservation is None else self._target(task)
+        return self._rankings.ranking(task, queue, gang)
 
     def suiting(self, task: TaskInfo, queue: str) -> Bools:
         """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""

@@ -9,7 +9,8 @@ import pytest
 from pumice.scheduler.model.free_room import FreeColumns
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.session.node_ranking import NOWHERE, FixedPart, NodeRanking
+from pumice.scheduler.session.node_ranking import NOWHERE, NodeRanking
+from pumice.scheduler.session.node_values import FixedPart, NodeValues
 from pumice.scheduler.session.session import Session
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text
@@ -44,16 +45,11 @@ def _scenario(config: str, **options: Any) -> Scenario:
 def _fresh(session: Session, ranking: NodeRanking) -> NodeRanking:
     allowed = np.ones(len(session.view.rows), dtype=np.bool_)
     pods = PodClass(ranking.pods.shape, ranking.pods.queue, allowed)
-    fixed = FixedPart(pods, session.view.rows, session.extensions)
-    return NodeRanking(
-        pods,
-        fixed,
-        session.view.rows,
-        session.extensions,
-        session.touched,
-        session.view.node_names,
-        FreeColumns(session.view.rows, session.touched),
-    )
+    rows, extensions, touched = session.view.rows, session.extensions, session.touched
+    room = FreeColumns(rows, touched)
+    fixed = FixedPart(pods, rows, extensions)
+    values = NodeValues(pods, fixed, rows, extensions, touched, room)
+    return NodeRanking(pods, values, extensions, touched, session.view.node_names, room)
 
 
 @pytest.mark.parametrize("seed", range(6))
