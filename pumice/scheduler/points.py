@@ -152,8 +152,8 @@ class PodClass(msgspec.Struct, eq=False):
         queue: Queue of the pods.
         allowed: Nodes that pass the fixed filters; set before scores are asked for.
         gang: Key of their gang if it may use nodes that are reserved; otherwise empty, as gangs share their classes.
-        peers: What sets them apart as targets of other pods' affinity, anti-affinity and spread; None if there are none, and for filters
-            and scores of nodes, which classes share that differ in nothing else.
+        peers: What sets them apart as targets of other pods' affinity, anti-affinity and spread; None if there are none. Classes share
+            filters and scores of nodes if they differ in this, or in `shape.peers`, alone.
     """
 
     shape: PodShape

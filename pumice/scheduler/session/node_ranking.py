@@ -1,6 +1,6 @@
 """The ranking of a pod class: for every node how good it is, kept current while pods are placed.
 
-What nodes are worth to the shape of the pods (`node_values`) is shared by all classes of the shape. Answers that a placement
+What nodes are worth to the pods (`node_values`) is shared by classes that only rules about other pods set apart. Answers that a placement
 changes for a whole domain of nodes, such as those of inter-pod affinity, are columns of their own, which follow the counts of pods by
 domain. They are added when a node is chosen.
 """

@@ -1,7 +1,7 @@
 """The rankings of a session.
 
-Pods of one class share a ranking. What nodes are worth to a shape is shared by classes that differ in what terms of other pods select,
-and what no placement changes by those that differ in their requests alone.
+Pods of one class share a ranking. What nodes are worth to them is shared by classes that only rules about other pods set apart, and
+what no placement changes also by those that differ in their requests.
 """
 
 from collections.abc import Hashable
@@ -98,9 +98,12 @@ class NodeRankings:
         return ranking
 
     def _values_of(self, task: TaskInfo, queue: str, gang: str) -> NodeValues:
-        """What nodes are worth to pods of a shape, whatever other pods ask of them."""
+        """What nodes are worth to pods of a shape, whatever they say about other pods and these about them."""
         shape = task.shape
-        kind = _apart_from_claims(self._state, shape) if shape.claims else shape.number
+        kind: Hashable = shape.number
+        if shape.peers is not None or shape.claims:
+            claims = self._state.claims.alike(shape.claims)
+            kind = (structs.replace(shape.key, peers=None, claims=()), claims)
         key = (kind, self._kind(queue), gang)
         found = self._values.get(key)
         if found is None:
