@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pumice.scheduler.model.axis import Floats
 from pumice.scheduler.model.free_room import FreeColumns
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session.node_ranking import NOWHERE, NodeRanking
@@ -219,3 +221,37 @@ def test_scorers_are_asked_once_a_node_has_room() -> None:
     session.state.nodes.discard(tasks["ns/s"])
     session.touched.log.append(1)
     assert two.best(tasks["ns/p2"]) == _fresh(session, two).best(tasks["ns/p2"]) == 1
+
+
+def test_gangs_that_only_rules_about_other_pods_set_apart_share_scores_of_nodes() -> None:
+    scored = []
+
+    def score(pods: PodClass, rows: Rows) -> Floats:
+        scored.append(len(rows))
+        return np.arange(len(rows), dtype=np.float64)
+
+    def apart(gang: str) -> dict[str, Any]:
+        term = {
+            "labelSelector": {"matchLabels": {"app": gang}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        return {"labels": {"app": gang}, "affinity": {"podAntiAffinity": rule}}
+
+    scenario = Scenario(
+        {
+            "nodes": [
+                [f"n{number}", 8, "16Gi", {"labels": {"kubernetes.io/hostname": f"n{number}"}}]
+                for number in range(3)
+            ],
+            "podgroups": [["ns", gang, "default", 1, "Inqueue"] for gang in "ab"],
+            "pods": [["ns", gang, "", "Pending", 1, "1Gi", gang, apart(gang)] for gang in "ab"],
+        }
+    )
+    session = open_session(scenario)
+    registrar = Registrar(session.extensions, "own", 0, {"enableNodeOrder": True})
+    registrar.node_score(score, scope="rows")
+    tasks = [scenario.state.tasks[f"ns/{gang}"] for gang in "ab"]
+    rankings = [session.ranking(task, "default") for task in tasks]
+    assert [each.best(task) for each, task in zip(rankings, tasks, strict=True)] == [2, 2]
+    assert (rankings[0] is not rankings[1], scored) == (True, [3])
