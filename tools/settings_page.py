@@ -5,7 +5,7 @@ Run as `python -m tools.settings_page [--check] PAGE`.
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import typer
@@ -118,12 +118,28 @@ def _admission() -> Iterator[str]:
 def _components() -> Iterator[str]:
     yield "## Options of the components\n"
     commands: Any = getattr(typer.main.get_command(app), "commands", {})
+    given = [
+        (_option(each), f"`{name}`")
+        for name in COMPONENTS
+        for each in commands[name].params
+        if each.opts[0].startswith("-")
+    ]
+    grouped = _grouped(given)
     for name in COMPONENTS:
         yield f"### pumice {name}\n"
-        yield table(
-            ("option", "default", "what it does"),
-            (_option(each) for each in commands[name].params if each.opts[0].startswith("-")),
-        )
+        own = [row for row, of in grouped.items() if of == [f"`{name}`"]]
+        yield table(("option", "default", "what it does"), own)
+    yield "### Several components\n"
+    several = [(", ".join(of), *row) for row, of in grouped.items() if len(of) > 1]
+    yield table(("of `pumice`", "option", "default", "what it does"), several)
+
+
+def _grouped(rows: Iterable[tuple[tuple[str, ...], str]]) -> dict[tuple[str, ...], list[str]]:
+    """Rows, each with all names that have it."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for row, name in rows:
+        found.setdefault(row, []).append(name)
+    return found
 
 
 def _option(option: Any) -> tuple[str, str, str]:
@@ -147,18 +163,8 @@ def _job_plugins() -> Iterator[str]:
         for name, (text, default) in PluginSettings.described().items()
     ]
     yield table(("setting", "default", "what it does"), cluster_wide)
-    for plugin in builtin().plugins:
-        yield f"### {plugin.name}\n\n{plugin.summary}{_adds(plugin.requires)}\n"
-        rows = [
-            (f"`--{each.name}`", each.kind.name, _code(shown(each.default)), f"{each.help}.")
-            for each in plugin.arguments
-        ]
-        if rows:
-            yield table(("argument", "type", "default", "what it is"), rows)
-
-
-def _adds(required: tuple[str, ...]) -> str:
-    return f" Adds {', '.join(f'`{each}`' for each in required)}." if required else ""
+    links = ", ".join(f"[`{each.name}`](plugins/{each.name}.md)" for each in builtin().plugins)
+    yield f"What each does, with its arguments: {links}.\n"
 
 
 def _scheduler() -> Iterator[str]:
@@ -171,22 +177,19 @@ def _scheduler() -> Iterator[str]:
         ((f"`{each.name}`", each.summary) for each in registry.actions.values()),
     )
     yield "Their arguments, below `configurations`:\n"
+    arguments = _grouped(
+        (row, f"`{spec.name}`")
+        for spec in registry.actions.values()
+        for row in argument_rows(spec.arguments)
+    )
     yield table(
         ("of", "argument", "default", "what it does"),
-        (
-            (f"`{spec.name}`", *row)
-            for spec in registry.actions.values()
-            for row in argument_rows(spec.arguments)
-        ),
+        ((", ".join(of), *row) for row, of in arguments.items()),
     )
     yield "### Plugins\n"
     links = ", ".join(f"[`{name}`](scheduler/plugins/{name}.md)" for name in registry.plugins)
     yield "What each does, with its arguments and the functions that its switches turn off:\n"
     yield f"{links}.\n"
-
-
-def _code(text: str) -> str:
-    return f"`{text}`" if text else ""
 
 
 def main(arguments: list[str] | None = None) -> int:
