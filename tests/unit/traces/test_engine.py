@@ -229,3 +229,20 @@ def test_a_run_that_is_stopped_tells_what_is_known() -> None:
     past = run.past()
     assert [record.outcome for record in past.jobs] == ["Running", "Waiting", "Unreached"]
     assert not past.is_whole
+
+
+def test_equal_moments_are_served_in_the_order_of_the_trace() -> None:
+    names = ["c", "a", "b"]
+    past = ran([trace_job(name, 5.5) for name in names], cluster_of(1))
+    assert [record.job.name for record in past.jobs] == names
+    assert starts_of(past) == [5.5, 15.5, 25.5]
+
+
+def test_the_cost_of_a_job_does_not_grow_with_the_number_of_jobs() -> None:
+    def looks(jobs: int) -> int:
+        past = ran(
+            [trace_job(f"job-{place}", 20.0 * place) for place in range(jobs)], cluster_of(1)
+        )
+        return past.cycles
+
+    assert looks(60) == 2 * looks(30)
