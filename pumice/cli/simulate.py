@@ -15,6 +15,7 @@ from pumice.cli import exits
 from pumice.cli.files.configuration import read_config
 from pumice.cli.files.manifests import named, read
 from pumice.cli.options import (
+    ClusterOptions,
     Output,
     config_option,
     scheduler_name_option,
@@ -44,6 +45,7 @@ EXAMPLES = (
     "kubectl get nodes,queues,podgroups,pods -A -o json | pumice simulate --state -",
     "pumice simulate --state cluster.json --config volcano-scheduler.conf --cycles 3 --explain",
     "pumice simulate --trace jobs.swf --nodes 64x8cpu",
+    "pumice simulate --live job.yaml",
 )
 
 
@@ -85,6 +87,16 @@ _SchedulerNameOption = Annotated[
 ]
 
 
+_LiveOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--live",
+        metavar="JOB.yaml",
+        help="When the Job of a file would start in the cluster as it is now, and with how many pods; it is not submitted.",
+    ),
+]
+
+
 def simulate(
     state: _StateOption = None,
     config: _ConfigOption = None,
@@ -93,11 +105,13 @@ def simulate(
     timings: _TimingsOption = False,
     at: _AtOption = None,
     scheduler_name: _SchedulerNameOption = None,
+    live: _LiveOption = None,
     output: Output = Format.TEXT,
     *,
     traces: TraceOptions,
+    cluster: ClusterOptions,
 ) -> None:
-    """Run scheduling cycles over manifests, or a trace of jobs.
+    """Run scheduling cycles over manifests, or a trace of jobs, or try a Job in a cluster.
 
     Shows the node of each placed pod, and why other gangs wait. Nodes and phases of given pods and phases of given
     PodGroups are kept. Jobs are admitted first and become PodGroups, and pods once they are in their queue. Between
@@ -106,6 +120,8 @@ def simulate(
 
     With --trace the jobs of a file are submitted and run in virtual time, and what they got is measured. Exit code 130: Ctrl-C has stopped the
     run, and what is known until then was printed.
+
+    With --live the cluster is read, and nothing is submitted: when would the Job of a file start, and with how many pods now? Exit code 1: not now.
     """
     for_cycles = {
         "--cycles": cycles > 1,
@@ -113,12 +129,19 @@ def simulate(
         "--timings": timings,
         "--at": at is not None,
         "--scheduler-name": bool(scheduler_name),
+        "--live": live is not None,
     }
     traces.check([name for name, is_given in for_cycles.items() if is_given])
     if traces.trace:
         from pumice.cli.simulation.trace_run import simulate_trace
 
         simulate_trace(traces, state or [], config, output)
+    if live is not None:
+        if state is not None:
+            raise exits.UserError("--live reads the cluster; leave out --state")
+        from pumice.cli.live.trial import try_job
+
+        try_job(live, cluster, read_config(config), output)
     if state is None:
         raise exits.UserError(
             "Missing option '--state'; write `pumice simulate --state FILE`, or `pumice simulate --trace FILE` for a trace"

@@ -5,13 +5,13 @@ fail, nothing is known. So a forecast is one of many futures, and it says what i
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job
-from pumice.api.meta import Raw, parse_time
+from pumice.api.meta import Raw, format_time, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
@@ -27,6 +27,8 @@ __all__ = ["ForecastCluster", "StartForecast"]
 
 _BEFORE = ("", "Pending", "Inqueue")
 _WAITS = ("", "Pending", "Restarting")
+_NEW = "new"
+"""The uid of a Job that is not in the cluster."""
 _SOON = 1.0
 _EXACT = 0.4
 """Part of the time limit after which moments are taken together, so that a forecast reaches farther."""
@@ -83,6 +85,28 @@ class ForecastCluster:
         names = [key for key in (run.waiting if wanted is None else wanted) if key in run.waiting]
         reached = run.until_started(names, limit)
         return {key: run.forecast(key, reached) for key in names}
+
+    def trial(
+        self, raw: Raw, measure_time: Callable[[], float], limit: float
+    ) -> tuple[StartForecast, int]:
+        """When a new Job would start, and how many of its pods would run now if a single one were enough for it.
+
+        Args:
+            raw: The Job, admitted.
+            measure_time: A clock, in seconds.
+            limit: How long to look, by that clock.
+
+        Raises:
+            UnreadableObjectError: A quantity cannot be read.
+        """
+        created = {"uid": _NEW, "creationTimestamp": format_time(self.now)}
+        job = raw | {"metadata": raw["metadata"] | created}
+        key = f"{job['metadata'].get('namespace') or 'default'}/{job['metadata']['name']}"
+        told = replace(self, jobs=[*self.jobs, job]).forecasts(measure_time, limit, [key])
+        tasks = [{**task, "minAvailable": None} for task in job["spec"]["tasks"]]
+        one = job | {"spec": job["spec"] | {"minAvailable": 1, "tasks": tasks}}
+        future = _Future(replace(self, jobs=[*self.jobs, one]), measure_time)
+        return told[key], future.running_now(key)
 
 
 class _Future:
@@ -182,6 +206,11 @@ class _Future:
                 now *= 1 + _STEP  # what happens until then is taken together
         return None
 
+    def running_now(self, key: str) -> int:
+        """How many pods of a Job run at once."""
+        self._cluster.advance(0.0)
+        return self._starts.running.get(key, 0)
+
     def forecast(self, key: str, reached: float | None) -> StartForecast:
         """What is known of a Job then."""
         start = self._starts.first.get(key)
@@ -215,19 +244,20 @@ class _FirstStarts:
         minimums: Pods that must run, by Job.
         endless: Jobs of which it is not known how long they run.
         first: Their first starts.
+        running: How many pods of a Job have started and were not lost.
     """
 
     def __init__(self) -> None:
         self.minimums: dict[str, int] = {}
         self.endless: set[str] = set()
         self.first: dict[str, float] = {}
-        self._running: dict[str, int] = {}
+        self.running: dict[str, int] = {}
 
     def started(self, pods: Iterable[Pod], now: float) -> None:
         """Pods run from now on."""
         for pod in pods:
             job = f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
-            running = self._running[job] = self._running.get(job, 0) + 1
+            running = self.running[job] = self.running.get(job, 0) + 1
             if running >= self.minimums.get(job, running + 1):
                 self.first.setdefault(job, now)
 
@@ -245,7 +275,7 @@ class _FirstStarts:
     def _lose(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
             job = f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
-            self._running[job] = self._running.get(job, 0) - 1
+            self.running[job] = self.running.get(job, 0) - 1
 
     def finished(self, job: ControlledJob, now: float) -> None:
         """A Job is over; it has started."""

@@ -15,12 +15,12 @@ from pumice.scheduler import Config
 from pumice.scheduler.simulate import UnreadableObjectError
 from pumice.traces.forecasting import ForecastCluster, StartForecast
 
-__all__ = ["forecasts", "read_forecast_cluster"]
+__all__ = ["LIMIT", "NO_RIGHTS", "forecasts", "read_forecast_cluster"]
 
 LIMIT = 1.5
 """Seconds of processor time for which a forecast looks ahead."""
 
-_NO_NODES = (
+NO_RIGHTS = (
     "no forecast: it needs nodes, and PodGroups and pods of all namespaces, which you may not read"
 )
 
@@ -52,7 +52,7 @@ async def forecasts(
     """
     wanted = list(wanted)
     if not seen.sees_cluster:
-        return dict.fromkeys(wanted, StartForecast(None, _NO_NODES))
+        return dict.fromkeys(wanted, StartForecast(None, NO_RIGHTS))
     cluster = await read_forecast_cluster(client, seen, config)
     try:
         return cluster.forecasts(time.process_time, LIMIT, wanted)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -346,3 +347,32 @@ def test_queues_are_closed_and_opened(live: Server) -> None:
     assert "default is Closing after 0.3 s, expected Closed: 2 PodGroups in it" in busy.err
     assert "root holds all other queues" in busy.err
     assert order(live, "queue", "open", "default").code == 0
+
+
+def test_a_job_is_tried_in_the_cluster_and_not_submitted(still: Server, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+
+    def tried(name: str, cpu: str, pods: int) -> Ran:
+        raw = job(name, [task("w", pods, cpu=cpu)], minAvailable=pods)
+        file.write_text(json.dumps(raw))
+        return ran("simulate", "--live", str(file), "-o", "json", "--master", still.url)
+
+    fits = tried("small", "1", 2)
+    assert fits.code == 0, fits.err
+    assert fits.json == {
+        "job": "default/small",
+        "fitsNow": True,
+        "forecast": {"seconds": 0.0, "message": "starts now (if nothing changes)"},
+        "podsNow": 2,
+        "replicas": 2,
+    }
+    large = tried("large", "2", 3)
+    assert (large.code, large.json["fitsNow"], large.json["podsNow"]) == (1, False, 2)
+    assert large.json["forecast"]["message"].startswith("does not start")
+    taken = tried("big", "1", 1)
+    assert (taken.code, "Job default/big exists" in taken.err) == (2, True)
+    names = [
+        each["name"]
+        for each in ran("job", "list", "-o", "json", "--master", still.url).json["jobs"]
+    ]
+    assert not {"small", "large"} & set(names)

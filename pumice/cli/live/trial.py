@@ -1,0 +1,95 @@
+"""`pumice simulate --live`: a Job that is not submitted, in a cluster as it is now."""
+
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from pumice.api import kinds
+from pumice.api.fields import plain
+from pumice.api.meta import Raw
+from pumice.cli import exits
+from pumice.cli.exits import UserError
+from pumice.cli.files.checking import ManifestChecker
+from pumice.cli.files.manifests import Manifest, Source, named, read
+from pumice.cli.live.forecasts import LIMIT, NO_RIGHTS, read_forecast_cluster
+from pumice.cli.live.observed import ReadableCluster, observe
+from pumice.cli.live.sessions import run
+from pumice.cli.options import ClusterOptions
+from pumice.cli.output import Format, note, write, write_json
+from pumice.scheduler import Config
+from pumice.scheduler.simulate import UnreadableObjectError
+from pumice.webhook.rules.rule import RuleSettings
+
+__all__ = ["try_job"]
+
+
+def try_job(file: Path, cluster: ClusterOptions, config: Config, output: Format) -> NoReturn:
+    """Say whether the Job of a file would fit now, when it would start, and with how many pods it would start now.
+
+    Raises:
+        UserError: The file is not one Job, or the cluster cannot be read.
+    """
+    found = [each for each in named(read([file])) if kinds.of_object(each.object) == kinds.JOB]
+    if len(found) != 1:
+        raise UserError(f"--live {file}: expected one Job, found {len(found)}")
+    answer = run(_tried(found[0], cluster, config))
+    if output is Format.JSON:
+        write_json(answer)
+    else:
+        write(plain(f"Job {answer['job']} {answer['forecast']['message']}"))
+        write(
+            f"{answer['podsNow']} of {answer['replicas']} pods would run now if minAvailable were 1"
+        )
+    exits.finish(exits.FINE if answer["fitsNow"] else exits.REFUSED)
+
+
+async def _tried(manifest: Manifest, cluster: ClusterOptions, config: Config) -> dict[str, Any]:
+    async with cluster.connect() as client:
+        namespace = manifest.object["metadata"].get("namespace") or client.connection.namespace
+        seen = await observe(client, namespace, events=False)
+        if not seen.sees_cluster:
+            raise UserError(NO_RIGHTS)
+        known = await read_forecast_cluster(client, seen, config)
+    job = _admitted(manifest, str(namespace), seen)
+    name = job["metadata"]["name"]
+    if any(
+        (each["metadata"]["namespace"], each["metadata"]["name"]) == (namespace, name)
+        for each in known.jobs
+    ):
+        raise UserError(
+            f"Job {namespace}/{name} exists; `pumice explain job {name} --forecast` says when it starts"
+        )
+    try:
+        told, pods = known.trial(job, time.process_time, LIMIT)
+    except UnreadableObjectError as error:
+        raise UserError(str(error)) from None
+    return {
+        "job": f"{namespace}/{name}",
+        "fitsNow": told.seconds == 0.0,
+        "forecast": msgspec.to_builtins(told),
+        "podsNow": pods,
+        "replicas": sum(task.get("replicas", 1) for task in job["spec"]["tasks"]),
+    }
+
+
+def _admitted(manifest: Manifest, namespace: str, seen: ReadableCluster) -> Raw:
+    """The Job as admission of the cluster lets it in."""
+    given = manifest.object | {"metadata": manifest.object["metadata"] | {"namespace": namespace}}
+    placed = Manifest(given, manifest.source)
+    others = [
+        Manifest(msgspec.to_builtins(each) | kind.type_meta, Source("cluster"))
+        for kind, objects in (
+            (kinds.QUEUE, seen.objects.queues),
+            (kinds.PRIORITY_CLASS, seen.objects.priority_classes),
+        )
+        for each in objects
+    ]
+    verdict = ManifestChecker(RuleSettings(), [], [placed, *others]).judge(placed)
+    if not verdict.allowed:
+        for error in verdict.errors:
+            note(plain(f"{placed.identity} is refused: {error}"))
+        exits.finish(exits.REFUSED)
+    admitted: Raw = verdict.patched
+    return admitted
