@@ -1,6 +1,6 @@
 """A cluster in virtual time: Jobs under the controller, cycles of the scheduler, and pods that end.
 
-At a moment the controller and the scheduler take turns until neither has anything to do: as in a cluster, a gang first enters its queue,
+At a moment the controller and the scheduler take turns until neither has anything to do for the other: as in a cluster, a gang first enters its queue,
 then it has pods, then they are placed; evicted pods are gone, and their Jobs get new ones. Between two moments nothing happens, so the
 clock goes from one to the next: an arrival, an end, or what is due (times that a plan of the controller or a cycle has named).
 
@@ -193,15 +193,18 @@ class VirtualCluster:
 
     def advance(self, now: float) -> bool:
         """Let happen what happens at a moment; whether anything does, apart from a cycle that decides nothing."""
-        has_changed = False
+        has_changed, is_due = False, True
         self._idle += 1
         moment = self._zero + now
         for _ in range(_TURNS):
-            has_changed |= self._end(now)
-            has_changed |= self._control(now)
-            if self._decides_nothing(moment) or not self._take_in(self._cycle(moment), now):
+            is_news = self._end(now) | self._control(now)
+            has_changed |= is_news
+            if not (is_news or is_due) or self._decides_nothing(moment):
                 break
-            has_changed = True
+            has_decided, is_due = self._take_in(self._cycle(moment), now)
+            has_changed |= has_decided
+            if not (has_decided or is_due):
+                break
         if has_changed:
             self._idle = 0
         self._due = self._next_cycle(moment)
@@ -232,8 +235,11 @@ class VirtualCluster:
         now = moment - self._zero
         return now if self._zero + now >= moment else now + math.ulp(moment)
 
-    def _take_in(self, result: CycleResult, now: float) -> bool:
-        """Carry out what a cycle has decided; whether another cycle must follow."""
+    def _take_in(self, result: CycleResult, now: float) -> tuple[bool, bool]:
+        """Carry out what a cycle has decided; whether that was anything, and whether another cycle must follow in any case.
+
+        None need follow where pods were only placed: all gangs had their turn in that cycle.
+        """
         started, gone = self.simulation.advance()
         self.jobs.set_statuses(result.pod_groups)
         for pod in gone:
@@ -243,11 +249,8 @@ class VirtualCluster:
             self._listener.evicted(gone, now)
         if started:
             self._start(started, now)
-        wakes = min(self.simulation.state.wakes, default=None)
-        if wakes is not None and wakes <= self._zero + now:
-            return True
-        has_ends = bool(self._ends) and self._ends[0][0] <= now
-        return bool(started or gone or has_ends or self.jobs.has_work)
+        is_awake = min(self.simulation.state.wakes, default=math.inf) <= self._zero + now
+        return bool(started or gone or self.jobs.has_work), bool(gone or is_awake)
 
     def _start(self, started: list[Pod], now: float) -> None:
         batches: dict[str, list[str]] = {}
@@ -292,7 +295,7 @@ class VirtualCluster:
             state.remove_pod_group(*gang.split("/", 1))
 
     def _control(self, now: float) -> bool:
-        """Let the controller work; whether it has anything to do."""
+        """Let the controller work; whether that, or an end, changes anything but statuses of Jobs."""
         if not self.jobs.has_work:
             due = self.jobs.next_due
             if due is None or due > self._zero + now:
@@ -322,7 +325,7 @@ class VirtualCluster:
         for pod in (*ended.values(), *changes.pods.values()):
             if _job_of(pod) not in over:
                 self.simulation.put_pod(pod)
-        return True
+        return bool(finished or ended or changes.gone or changes.groups or changes.pods)
 
     def _remove(self, pod: Pod, ended: dict[str, Pod]) -> None:
         self._leave(pod)
