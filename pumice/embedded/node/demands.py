@@ -116,9 +116,11 @@ def _no_such(kind: str, number: int, mode: Mode) -> str:
     if not mode.is_full:
         return f"pods run as you alone here, not as {kind} {number}; {_FULL}"
     extents = mode.users if kind == "user" else mode.groups
-    ranges = ", ".join(f"{first} to {first + count - 1}" for first, _, count in extents)
+    last = max(first + count for first, _, count in extents) - 1
     file = "/etc/subuid" if kind == "user" else "/etc/subgid"
-    return f"there is no {kind} {number} here, but {ranges}; a longer range in {file} gives more"
+    return (
+        f"there is no {kind} {number} here, the last is {last}; a longer range in {file} gives more"
+    )
 
 
 def _of_security(context: Raw, path: str, mode: Mode) -> Iterator[FieldError]:

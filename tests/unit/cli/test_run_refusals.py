@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from pumice.embedded.node.demands import problems
+from pumice.embedded.node.namespaces import Mode
 from tests.kit.builders import job, task
 from tests.unit.cli.conftest import Pumice, texts
 
@@ -31,3 +33,13 @@ def test_bad_input_is_one_sentence_and_code_2(
     ran = pumice("run", "-", stdin=texts(manifest))
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count(expected) == 1
+
+
+def test_a_user_beyond_the_subordinate_ones_is_refused_with_those_that_there_are() -> None:
+    extents = ((0, 1000, 1), (1, 100_000, 65_536))
+    mode = Mode(extents, extents, helper=True, is_full=True)
+    spec = simple("j", securityContext={"runAsUser": 70_000, "fsGroup": 65_536})
+    pod = spec["spec"]["tasks"][0]["template"]["spec"]
+    (problem,) = problems(pod, "spec", mode, ())
+    assert problem.path == "spec.securityContext.runAsUser"
+    assert problem.message.startswith("there is no user 70000 here, the last is 65536; ")
