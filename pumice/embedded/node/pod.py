@@ -1,4 +1,4 @@
-"""One pod: its sandbox, its volumes, init containers, sidecars, containers and their restarts, up to its end.
+"""One pod: its sandbox, init containers, sidecars, containers and their restarts, up to its end.
 
 It does what kubelet does, with processes where kubelet has containers. Everything is decided here; the node's first process only
 carries out. A task leads the pod to its end; its deletion cancels the task and stops the containers.
@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import Any, Protocol
 
 import structlog
@@ -21,6 +20,7 @@ from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
 from pumice.embedded.node.pod_processes import PodProcesses
 from pumice.embedded.node.pod_status import ContainerRun, status_of
+from pumice.embedded.node.pod_volumes import PodVolumes
 from pumice.embedded.node.specification import ContainerSpecification
 
 __all__ = ["Host", "ProcessPod"]
@@ -33,7 +33,6 @@ _GRACE = 30
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 300.0
 _STEADY = 600.0
 """Seconds after which a container that ends counts as one that had run well."""
-_versions = count(1)
 
 _log = structlog.get_logger(__name__)
 
@@ -88,18 +87,15 @@ class ProcessPod:
         self.key = f"pod{number}"
         self.address = ""
         self.verdict: Raw = {}
-        self._host = host
-        self._number = number
+        self._host, self._number = host, number
         self._spec: Raw = manifest["spec"]
-        self._context: Raw = self._spec.get("securityContext") or {}
-        policy = self._spec.get("restartPolicy") or "Always"
-        self._policy = policy
+        self._policy = self._spec.get("restartPolicy") or "Always"
         self._init = [
             ContainerRun(each, is_sidecar=each.get("restartPolicy") == "Always")
             for each in self._spec.get("initContainers") or ()
         ]
         self._containers = [ContainerRun(each) for each in self._spec["containers"]]
-        self._files: dict[str, volumes.Files] = {}
+        self._volumes = PodVolumes(host.machine, self.key, self._spec)
         self._processes = PodProcesses(
             host.machine, self.key, self.states, host.now, partial(host.on_line, self)
         )
@@ -109,14 +105,12 @@ class ProcessPod:
         self._tasks: list[asyncio.Task[None]] = []
         self._main = asyncio.create_task(self._lead(), name=f"pod {self.name}")
         self._stopping: asyncio.Task[None] | None = None
-        seconds = self._spec.get("activeDeadlineSeconds")
-        if seconds is not None:
+        self._deadline: asyncio.TimerHandle | None = None
+        if (seconds := self._spec.get("activeDeadlineSeconds")) is not None:
             message = "Pod was active on the node longer than the specified deadline"
-            self._deadline: asyncio.TimerHandle | None = self._loop.call_later(
+            self._deadline = self._loop.call_later(
                 int(seconds), self.fail, "DeadlineExceeded", message
             )
-        else:
-            self._deadline = None
 
     @property
     def name(self) -> str:
@@ -164,7 +158,7 @@ class ProcessPod:
         """Bring the files of volumes up to date, if they have changed."""
         if self.address and not self.is_over and self._stopping is None:
             with suppress(MissingObjectError, NodeError):
-                await self._write_files()
+                await self._volumes.write(self._read_files())
 
     def fail(self, reason: str, message: str) -> None:
         """End the pod as failed, at once."""
@@ -212,34 +206,23 @@ class ProcessPod:
 
     async def _make_sandbox(self) -> None:
         """Namespaces, volumes and names."""
-        namespaces = self._host.machine.namespaces
+        machine = self._host.machine
         await self._when_there(self._read_files)
         high, low = divmod(self._number % 65_000 + 2, 256)
         address = f"10.244.{high}.{low}"
         host = str(self._spec.get("hostname") or self.name)[:63]
-        await namespaces.ask(
+        await machine.namespaces.ask(
             "pod",
             pod=self.key,
             hostname=host,
             interface=f"veth{self._number}",
             address=address,
-            most=self._host.machine.size,
-            together=self._host.machine.together,
+            most=machine.size,
+            together=machine.together,
         )
         self.address = address
-        await self._write_files()
-        for number, volume in enumerate(self._spec.get("volumes") or ()):
-            if "emptyDir" in volume or len(volume) == 1:
-                size = volumes.size_of(volume, self._host.machine.size)
-                message = f'Usage of EmptyDir volume "{volume["name"]}" exceeds the limit "{size}"'
-                await namespaces.ask(
-                    "empty",
-                    pod=self.key,
-                    volume=str(number),
-                    size=size,
-                    group=self._context.get("fsGroup"),
-                    message=message,
-                )
+        await self._volumes.write(self._read_files())
+        await self._volumes.make_empty()
         await self._host.name(self)
 
     def _objects(self) -> Objects:
@@ -269,34 +252,15 @@ class ProcessPod:
                 each.state = {"waiting": why}
         self.publish()
 
-    def _read_files(self) -> dict[str, volumes.Files]:
-        room = self._host.room(self._spec.get("nodeName", ""))
-        status = {"hostIP": "127.0.0.1", "podIP": self.address}
-        pod = self.manifest | {"status": status}
-        return {
-            each["name"]: volumes.files_of(pod, each, self._objects(), room)
-            for each in self._spec.get("volumes") or ()
-            if any(kind in each for kind in volumes.FILES_OF)
-        }
+    def _wired(self) -> Raw:
+        """The pod with its addresses."""
+        return self.manifest | {"status": {"hostIP": "127.0.0.1", "podIP": self.address}}
 
-    async def _write_files(self) -> None:
-        found = self._read_files()
-        for number, volume in enumerate(self._spec.get("volumes") or ()):
-            name = volume["name"]
-            if name not in found or self._files.get(name) == found[name]:
-                continue
-            self._files[name] = found[name]
-            await self._host.machine.namespaces.ask(
-                "files",
-                pod=self.key,
-                volume=str(number),
-                version=f"version{next(_versions)}",
-                files={
-                    path: [content.decode("latin-1"), mode]
-                    for path, (content, mode) in found[name].items()
-                },
-                group=self._context.get("fsGroup"),
-            )
+    def _read_files(self) -> dict[str, volumes.Files]:
+        return self._volumes.read(self._wired(), self._objects(), self._room())
+
+    def _room(self) -> Mapping[str, str]:
+        return self._host.room(self._spec.get("nodeName", ""))
 
     async def _initialise(self) -> bool:
         """Run the init containers, one after the other; whether all have done their work."""
@@ -365,7 +329,9 @@ class ProcessPod:
 
     async def _run_once(self, each: ContainerRun, started: "asyncio.Future[None] | None") -> None:
         """Run a container to its end."""
-        spec = await self._when_there(lambda: self.specification(each).of_start(self._files))
+        spec = await self._when_there(
+            lambda: self.specification(each).of_start(self._volumes.files)
+        )
         try:
             process = await self._processes.start(each, spec, self.specification(each).limits())
         except NodeError as error:
@@ -386,10 +352,9 @@ class ProcessPod:
     def specification(self, each: ContainerRun) -> ContainerSpecification:
         """What the node's first process needs to know of a container."""
         number = next(n for n, other in enumerate(self.states) if other is each)
-        room = self._host.room(self._spec.get("nodeName", ""))
-        pod = self.manifest | {"status": {"hostIP": "127.0.0.1", "podIP": self.address}}
+        machine, objects = self._host.machine, self._objects()
         return ContainerSpecification(
-            self._host.machine, pod, each.manifest, number, self._objects(), room
+            machine, self._wired(), each.manifest, number, objects, self._room()
         )
 
     async def _stop(self, grace: float, *, is_deleted: bool) -> None:
