@@ -159,10 +159,14 @@ def test_a_pod_that_waits_for_something_forever_ends_the_run_with_its_reason(
     assert "--nodes" not in ran.stderr
 
 
-def test_the_end_of_the_node_ends_the_run_with_a_sentence(runner: Runner) -> None:
-    process = runner.start(runner.write(simple("long", "echo up; exec sleep 4715")))
+@pytest.mark.parametrize("script", ["echo up; exec sleep 4715", "echo up"], ids=["early", "kept"])
+def test_the_end_of_the_node_ends_the_run_with_a_sentence(runner: Runner, script: str) -> None:
+    process = runner.start(runner.write(simple("long", script)), "--keep")
     assert process.stdout is not None
+    assert process.stderr is not None
     assert process.stdout.readline() == "long-worker-0 | up\n"
+    while script == "echo up" and "the Jobs have ended" not in process.stderr.readline():
+        assert process.poll() is None
     (node,) = children(process.pid)
     (first,) = children(node)
     os.kill(first, signal.SIGKILL)
