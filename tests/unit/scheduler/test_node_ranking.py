@@ -250,7 +250,7 @@ def test_gangs_that_only_rules_about_other_pods_set_apart_share_scores_of_nodes(
     )
     session = open_session(scenario)
     registrar = Registrar(session.extensions, "own", 0, {"enableNodeOrder": True})
-    registrar.node_score(score, scope="rows")
+    registrar.node_score(score, scope="row")
     tasks = [scenario.state.tasks[f"ns/{gang}"] for gang in "ab"]
     rankings = [session.ranking(task, "default") for task in tasks]
     assert [each.best(task) for each, task in zip(rankings, tasks, strict=True)] == [2, 2]
