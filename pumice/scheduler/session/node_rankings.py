@@ -121,8 +121,10 @@ class NodeRankings:
             scores = [each.call for each in self._extensions.node_score]
             self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
             self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
-        rules = _apart_from_claims(self._state, shape, by_rules=self._by_rules)
-        key = (rules, self._kind(queue), gang)
+        rules: Hashable = shape.rules if self._by_rules else shape.number
+        if shape.claims:
+            rules = _apart_from_claims(self._state, shape, by_rules=self._by_rules)
+        key = (rules, self._kinds.get(queue) or self._kind(queue), gang)
         found = self._fixed.get(key)
         if found is None:
             if len(self._fixed) >= _KEPT:

@@ -199,8 +199,11 @@ class _RoomBounds:
                 return True
         for each in bounds:
             mask = self._mask(each.shapes, queue)
-            suiting = everywhere if mask is None else self._places(mask)
-            if suiting is not everywhere and suiting.count(each.needs) < each.required:
+            suiting = None if mask is None else self._counts.get(id(mask)) or self._places(mask)
+            if suiting is None or suiting is everywhere:
+                continue
+            total = suiting.totals.get(each.needs)
+            if (suiting.count(each.needs) if total is None else total) < each.required:
                 return True
         return False
 
@@ -215,15 +218,13 @@ class _RoomBounds:
         return mask
 
     def _places(self, mask: Bools) -> "_Places":
-        """Places on the nodes of a mask; on all nodes where there are many masks."""
-        found = self._counts.get(id(mask))
-        if found is None:
-            if len(self._counts) == _FEW:
-                return self._everywhere
-            found = self._everywhere
-            if not mask.all():
-                found = _Places(self._kinds, self._table, self._touched, mask)
-            self._counts[id(mask)] = found
+        """Places on the nodes of another mask; on all nodes where there are many masks."""
+        if len(self._counts) == _FEW:
+            return self._everywhere
+        found = self._everywhere
+        if not mask.all():
+            found = _Places(self._kinds, self._table, self._touched, mask)
+        self._counts[id(mask)] = found
         return found
 
 
