@@ -22,6 +22,8 @@ RECIPES = {"make demo": "python examples/demo.py"}
 
 
 _EXPORT = re.compile(r"export (\w+)=([\w./-]+)")
+_LOGGED = re.compile(r"(?m)^[IWE]\d{4} .*\.go:\d+\] .*\n")
+"""What the library of kubectl and helm logs of itself on a busy machine, such as that a watch ended."""
 
 
 def nothing() -> None:
@@ -94,7 +96,8 @@ def run_command(command: Command, folder: Path, environment: dict[str, str], wan
     )
     if answer.returncode != wanted:
         return f"ended with exit code {answer.returncode}, expected {wanted}\n{answer.stdout}"
-    return mismatch(command.output, answer.stdout) if command.output else ""
+    printed = _LOGGED.sub("", answer.stdout)
+    return mismatch(command.output, printed) if command.output else ""
 
 
 def search_path(environment: dict[str, str]) -> str:
