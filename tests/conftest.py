@@ -46,6 +46,7 @@ SLOW = (
     "tests/unit/cli/test_plugins_check.py",
     "tests/unit/cli/test_process.py",
     "tests/unit/cli/test_review_table.py",
+    "tests/unit/cli/test_simulate_trace.py::test_a_real_trace",
     "tests/unit/cli/test_terminal_escapes.py::test_a_list_written_entry_by_entry_has_the_same_form",
     "tests/unit/cli/test_wild.py",
     "tests/unit/controller/test_cost_of_passes.py",
