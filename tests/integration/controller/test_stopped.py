@@ -1,7 +1,8 @@
 """A controller that is killed at a write, before it is sent or before its answer arrives.
 
 The same scenario is told once undisturbed and then, in namespaces of its own, once for each write. A second
-controller takes over, and everything must end as it did undisturbed.
+controller takes over, and everything must end as it did undisturbed. More scenarios are told without a server in
+`tests/unit/controller/test_stopped.py`.
 """
 
 import asyncio
@@ -10,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from pumice.api import keys
-from pumice.api.kinds import JOB, POD, POD_GROUP, SERVICE
+from pumice.api.kinds import POD, POD_GROUP, SERVICE
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.mortal import MortalClient, play
@@ -26,19 +26,9 @@ ALIVE = frozenset({"job-controller", "gc-controller"})
 JobScenario = Callable[[ControllerStage], Awaitable[None]]
 
 
-def _job(**ends: str) -> Raw:
-    plugins: dict[str, list[str]] = {"svc": [], "ssh": ["--ssh-key-type=ed25519"]}
-    annotations = {keys.RUN_DURATION: "5ms"} if ends.get("run") else None
-    return job("train", [task("worker", 2, cpu="1", annotations=annotations)], plugins=plugins)
-
-
-async def _completes(stage: ControllerStage) -> None:
-    await stage.submit(_job(run="short"))
-    await stage.until(lambda: stage.phase() == "Completed", "Completed")
-
-
 async def _is_aborted(stage: ControllerStage) -> None:
-    await stage.submit(_job())
+    plugins: dict[str, list[str]] = {"svc": [], "ssh": ["--ssh-key-type=ed25519"]}
+    await stage.submit(job("train", [task("worker", 2, cpu="1")], plugins=plugins))
     await stage.until(lambda: stage.phase() == "Running", "Running")
     await stage.command("AbortJob")
     await stage.until(lambda: stage.phase() == "Aborted", "Aborted")
@@ -61,23 +51,6 @@ async def _loses_a_pod(stage: ControllerStage) -> None:
     )
     noted = stage.job()["status"]["controlledResources"]["pumice.dev/retries"]
     assert noted.startswith("task/worker=1/"), noted
-    await _finish(stage)
-
-
-async def _is_scaled(stage: ControllerStage) -> None:
-    """Pods that are no longer wanted are not evicted."""
-    policies = [{"event": "PodEvicted", "action": "TerminateJob"}]
-    worker = task("worker", 1)
-    await stage.submit(
-        job("train", [worker], plugins={"svc": []}, policies=policies, minAvailable=1)
-    )
-    for replicas in (1, 3, 2):
-        patch = {"spec": {"tasks": [worker | {"replicas": replicas}]}}
-        await stage.client.patch(JOB, "train", stage.namespace, patch)
-        await stage.until(
-            lambda wanted=replicas: stage.status("running") == wanted == len(stage.all(POD)),  # type: ignore[misc]
-            f"{replicas} pods",
-        )
     await _finish(stage)
 
 
@@ -120,8 +93,8 @@ async def _to_the_end(stage: ControllerStage, scenario: JobScenario) -> None:
 # What is stored when a controller dies before a write is what is stored when it dies after the write before that one.
 @pytest.mark.parametrize(
     ("scenario", "after"),
-    [(_completes, False), (_is_aborted, True), (_loses_a_pod, False), (_is_scaled, True)],
-    ids=["completes", "is aborted", "loses a pod", "is scaled"],
+    [(_is_aborted, True), (_loses_a_pod, False)],
+    ids=["is aborted", "loses a pod"],
 )
 async def test_the_end_is_the_same(
     cluster: EmbeddedCluster, scenario: JobScenario, after: bool
