@@ -124,6 +124,12 @@ def mode(request: pytest.FixtureRequest) -> Mode:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
+    with own_folder() as made:
+        yield made
+
+
+@contextlib.contextmanager
+def own_folder() -> Iterator[Path]:
     """A folder that other users may enter, as they may not enter those of pytest."""
     made = Path(tempfile.mkdtemp(prefix="pumice-node-"))
     made.chmod(0o755)
@@ -157,6 +163,13 @@ def foreign() -> Iterator[Path]:
 
 @pytest.fixture
 async def node(mode: Mode, folder: Path) -> AsyncIterator[LocalNode]:
+    async with local_node(mode, folder) as made:
+        yield made
+
+
+@contextlib.asynccontextmanager
+async def local_node(mode: Mode, folder: Path) -> AsyncIterator[LocalNode]:
+    """A node inside the block."""
     namespaces = await Namespaces.start(mode, folder / "root")
     cgroups = Cgroups.make(folder.name) if mode.is_full else None
     machine = Machine(
