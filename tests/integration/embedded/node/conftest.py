@@ -112,12 +112,7 @@ def cgroups_here() -> bool:
     return made is not None
 
 
-def mode_mark(name: str) -> tuple[pytest.MarkDecorator, ...]:
-    """The quick suite has one mode."""
-    return () if name in FIRST else (pytest.mark.slow,)
-
-
-@pytest.fixture(params=[pytest.param(name, marks=mode_mark(name)) for name in MODES])
+@pytest.fixture(params=MODES)
 def mode(request: pytest.FixtureRequest) -> Mode:
     return MODES[request.param]
 

@@ -10,17 +10,11 @@ import pytest
 import pytest_asyncio
 
 from pumice.api import kinds
-from tests.integration.embedded.node.conftest import (
-    MODES,
-    LocalNode,
-    local_node,
-    mode_mark,
-    own_folder,
-)
+from tests.integration.embedded.node.conftest import MODES, LocalNode, local_node, own_folder
 from tests.kit.tables import table
 
 CASES = [
-    pytest.param(name, case, id=f"{name}-{case['name']}", marks=mode_mark(name))
+    pytest.param(name, case, id=f"{name}-{case['name']}")
     for name, mode in MODES.items()
     for case in table("embedded/process-pods")
     if case.get("full") in (None, mode.is_full)
