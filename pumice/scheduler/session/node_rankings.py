@@ -99,6 +99,8 @@ class NodeRankings:
 
     def _values_of(self, task: TaskInfo, queue: str, gang: str) -> NodeValues:
         """What nodes are worth to pods of a shape, whatever they say about other pods and these about them."""
+        if not self._state.peers.is_live:
+            return self._new_values(task.shape, queue, gang)
         shape = task.shape
         kind: Hashable = shape.number
         if shape.peers is not None or shape.claims:
@@ -107,12 +109,14 @@ class NodeRankings:
         key = (kind, self._kind(queue), gang)
         found = self._values.get(key)
         if found is None:
-            fixed = self.fixed(shape, queue, gang)
-            pods = PodClass(shape, queue, fixed.allowed, gang)
-            found = self._values[key] = NodeValues(
-                pods, fixed, self._view.rows, self._extensions, self._touched, self._room
-            )
+            found = self._values[key] = self._new_values(shape, queue, gang)
         return found
+
+    def _new_values(self, shape: PodShape, queue: str, gang: str) -> NodeValues:
+        fixed = self.fixed(shape, queue, gang)
+        pods = PodClass(shape, queue, fixed.allowed, gang)
+        rows, extensions = self._view.rows, self._extensions
+        return NodeValues(pods, fixed, rows, extensions, self._touched, self._room)
 
     def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
         """What no placement changes about the nodes for pods; arguments as for `ranking`."""
