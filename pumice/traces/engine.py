@@ -71,7 +71,7 @@ class TraceRun:
         self._records = [JobRecord(job, number) for number, job in enumerate(trace.jobs)]
         kinds = [self._submissions.kind_of(job) for job in trace.jobs]
         self._kinds = kinds
-        resources = {name for kind in kinds for name in kind.requests}
+        resources = {name for kind in kinds for task in kind.requests for name in task}
         self._sampler = Sampler(cluster.simulation, resources)
         self._pod_kinds: dict[int, list[PodKind]] = {}
         self._gangs: dict[str, list[PodKind]] = {}
@@ -112,7 +112,7 @@ class TraceRun:
         record.requests = kind.requests
         raw = kind.named(job.name, self._created(job.submit))
         submitted = self._cluster.submit(raw, Ending(job.duration, job.fails))
-        self._stories.begin(submitted.key, record, kind.minimum)
+        self._stories.begin(submitted.key, record, kind.minimum, kind.tasks)
         known = self._pod_kinds.get(id(kind))
         if known is None:
             intern = self._cluster.simulation.state.shapes.intern

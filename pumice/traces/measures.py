@@ -4,7 +4,7 @@ Sums over time are whole numbers (`pumice.traces.exact`), so each number is roun
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from itertools import compress
 from math import inf
@@ -76,7 +76,7 @@ class _Summary:
         yield from self._past.samples.moments
         yield from (self._begin, self._end)
         for record in self._past.jobs:
-            yield from (record.job.submit, record.lost)
+            yield from (record.job.submit, *record.lost.values())
             if record.end is not None:
                 yield record.end
             for runs in record.runs:
@@ -124,43 +124,35 @@ class _Summary:
             for resource, capacity in self._capacity.items()
         }
 
-    def _ticks_of_pods(self, record: JobRecord) -> int:
-        """Ticks that pods of a job ran within the period, without what was lost."""
+    def _ticks_of_pods(self, record: JobRecord) -> dict[int, int]:
+        """Ticks that pods of each task of a job ran within the period, without what was lost."""
         ticks = self._ticks
         last = ticks.of(self._end)
-        ran = sum(
-            runs.pods
-            * max(
-                (last if runs.end is None else min(ticks.of(runs.end), last))
-                - ticks.of(runs.start),
-                0,
-            )
-            for runs in record.runs
-        )
-        return ran - ticks.of(record.lost)
+        found = {task: -ticks.of(lost) for task, lost in record.lost.items()}
+        for runs in record.runs:
+            end = last if runs.end is None else min(ticks.of(runs.end), last)
+            ran = runs.pods * max(end - ticks.of(runs.start), 0)
+            found[runs.task] = found.get(runs.task, 0) + ran
+        return found
 
     def _goodput(self) -> dict[str, float | None]:
-        useful = dict.fromkeys(self._capacity, 0)
+        useful: Counter[str] = Counter()
         for record, work in zip(self._past.jobs, self._work, strict=True):
             if record.outcome != "Failed":
-                for resource, amount in record.requests.items():
-                    if resource in useful:
-                        useful[resource] += amount * work
+                _add_held(useful, record, work)
         return {
             resource: _ratio(useful[resource], capacity)
             for resource, capacity in self._capacity.items()
         }
 
     def _lost_hours(self) -> dict[str, float]:
-        lost = dict.fromkeys(self._capacity, 0)
+        lost: Counter[str] = Counter()
         for record in self._past.jobs:
-            if record.lost:
-                ticks = self._ticks.of(record.lost)
-                for resource, amount in record.requests.items():
-                    if resource in lost:
-                        lost[resource] += amount * ticks
+            _add_held(
+                lost, record, {task: self._ticks.of(each) for task, each in record.lost.items()}
+            )
         whole = self._ticks.second * _MILLI_HOUR
-        return {resource: amount / whole for resource, amount in lost.items()}
+        return {resource: lost[resource] / whole for resource in self._capacity}
 
     def _wait_by(self, key: Callable[[JobRecord], str]) -> dict[str, Distribution]:
         groups: defaultdict[str, list[float | None]] = defaultdict(list)
@@ -183,10 +175,9 @@ class _Summary:
             end = self._end if record.end is None else record.end
             tenant = job.user or job.queue
             present[tenant] += job.replicas * (self._ticks.of(end) - self._ticks.of(job.submit))
-            served[tenant] += work
-        shares = [
-            Fraction(served[tenant] / ticks) for tenant, ticks in present.items() if ticks > 0
-        ]
+            lost = sum(map(self._ticks.of, record.lost.values()))
+            served[tenant] += sum(work.values()) + lost
+        shares = [Fraction(served[tenant], ticks) for tenant, ticks in present.items() if ticks > 0]
         squares = sum(share * share for share in shares)
         return float(sum(shares) ** 2 / (len(shares) * squares)) if squares else None
 
@@ -199,6 +190,13 @@ class _Summary:
             below &= (np.asarray(samples.used.get(resource, 0)) < most) | (most == 0)
             deserves |= most > 0
         return sum(compress(self._period.lengths, (below & deserves).tolist()))
+
+
+def _add_held(held: Counter[str], record: JobRecord, ticks: Mapping[int, int]) -> None:
+    """Add what pods of a job held for some ticks of each of its tasks, by resource."""
+    for task, each in ticks.items():
+        for resource, amount in record.requests[task].items():
+            held[resource] += amount * each
 
 
 def _ratio(part: int, whole: int) -> float | None:

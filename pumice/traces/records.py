@@ -4,6 +4,7 @@ All moments are seconds since the trace's zero. Amounts are milli-units by resou
 """
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,7 +23,7 @@ RunEnd = Literal["completed", "failed", "evicted", "running"]
 
 
 class PodRuns(msgspec.Struct):
-    """Pods of one job that ran on one node from the same moment to the same moment.
+    """Pods of one task of a job that ran on one node from the same moment to the same moment.
 
     Attributes:
         node: The node, an index of `Past.nodes`.
@@ -30,6 +31,7 @@ class PodRuns(msgspec.Struct):
         start: When they started.
         end: When they ended; None while they run.
         how: How they ended.
+        task: Their task, an index of `JobRecord.requests`.
     """
 
     node: int
@@ -37,6 +39,7 @@ class PodRuns(msgspec.Struct):
     start: float
     end: float | None = None
     how: RunEnd = "running"
+    task: int = 0
 
 
 class JobRecord(msgspec.Struct):
@@ -45,27 +48,27 @@ class JobRecord(msgspec.Struct):
     Attributes:
         job: The job as submitted.
         number: Its place in `Trace.jobs`.
-        requests: Of one pod; of the first task where a manifest has several; empty for a refused job.
+        requests: Of one pod of each task; empty for a refused job.
         start: When `min` of its pods first ran at the same time; None if that never happened.
         end: When the Job was over; None if it was not.
         outcome: How it ended, or where it was at the end of the run.
         runs: Its pods, by node and in the order of their starts.
         evictions: Number of its pods that were evicted.
         broken: How often fewer than `min` of its pods were left running, without the Job having ended.
-        lost: Seconds of pods whose work was thrown away: of those that were evicted or removed before their end.
+        lost: Seconds of pods whose work was thrown away, by task: of those that were evicted or removed before their end.
         reason: The last sentence why it waits, or why it was refused; empty for neither.
     """
 
     job: TraceJob
     number: int
-    requests: Amounts = msgspec.field(default_factory=dict)
+    requests: Sequence[Amounts] = ()
     start: float | None = None
     end: float | None = None
     outcome: Outcome = "Unreached"
     runs: list[PodRuns] = msgspec.field(default_factory=list)
     evictions: int = 0
     broken: int = 0
-    lost: float = 0.0
+    lost: dict[int, float] = msgspec.field(default_factory=dict)
     reason: str = ""
 
 

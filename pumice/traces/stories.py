@@ -1,7 +1,7 @@
 """What happens to the jobs of a trace, noted as it happens."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pumice.api import keys
@@ -11,8 +11,8 @@ from pumice.traces.records import JobRecord, PodRuns, RunEnd
 
 __all__ = ["Stories"]
 
-_Run = tuple[int, float, float | None, RunEnd]
-"""Node, start, end and way of ending of one pod's run."""
+_Run = tuple[int, float, float | None, RunEnd, int]
+"""Node, start, end, way of ending, and task of one pod's run."""
 
 
 @dataclass(slots=True)
@@ -22,6 +22,7 @@ class _Story:
     Attributes:
         record: Its record.
         minimum: Pods that must run together.
+        tasks: Indexes of its tasks, by name.
         runs: The newest run of each pod that exists, by name.
         past: Number of runs of pods that are gone or were made again.
         running: Number of pods that run or have succeeded.
@@ -30,6 +31,7 @@ class _Story:
 
     record: JobRecord
     minimum: int
+    tasks: Mapping[str, int]
     runs: dict[str, _Run] = field(default_factory=dict)
     past: Counter[_Run] = field(default_factory=Counter)
     running: int = 0
@@ -39,9 +41,12 @@ class _Story:
         """Its runs, in the order of their starts and nodes."""
         every = self.past + Counter(self.runs.values())
         ordered = sorted(
-            every.items(), key=lambda each: (each[0][1], each[0][0], each[0][2] or 0.0)
+            every.items(), key=lambda each: (each[0][1], each[0][0], each[0][2] or 0.0, each[0][4])
         )
-        return [PodRuns(node, pods, start, end, how) for (node, start, end, how), pods in ordered]
+        return [
+            PodRuns(node, pods, start, end, how, task)
+            for (node, start, end, how, task), pods in ordered
+        ]
 
 
 class Stories:
@@ -62,16 +67,17 @@ class Stories:
         """Number of jobs that are not over."""
         return len(self._stories)
 
-    def begin(self, key: str, record: JobRecord, minimum: int) -> None:
+    def begin(self, key: str, record: JobRecord, minimum: int, tasks: Mapping[str, int]) -> None:
         """A job is submitted.
 
         Args:
             key: `namespace/name` of its Job.
             record: Its record.
             minimum: Pods that must run together.
+            tasks: Indexes of its tasks, by name.
         """
         record.outcome = "Waiting"
-        self._stories[key] = _Story(record, minimum)
+        self._stories[key] = _Story(record, minimum, tasks)
 
     def unfinished(self) -> Iterator[tuple[str, JobRecord]]:
         """Jobs that are not over, by key, with what is known of them now."""
@@ -92,7 +98,8 @@ class Stories:
             touched[key] = story
             self._put_away(story, pod)
             story.runs[pod.metadata.name] = (
-                self.rows.get(pod.spec.node_name, -1), now, None, "running"
+                self.rows.get(pod.spec.node_name, -1), now, None, "running",
+                story.tasks.get(pod.metadata.label(keys.TASK_SPEC), 0),
             )  # fmt: skip
             story.running += 1
         for story in touched.values():
@@ -111,7 +118,7 @@ class Stories:
             if story is None or run is None:
                 continue
             story.runs[pod.metadata.name] = (
-                run[0], run[1], now, "failed" if failed else "completed"
+                run[0], run[1], now, "failed" if failed else "completed", run[4]
             )  # fmt: skip
             story.running -= failed
 
@@ -133,11 +140,12 @@ class Stories:
             if story is None or run is None:
                 continue
             touched[key] = story
-            node, start, end, how = run
+            node, start, end, how, task = run
             if end is None:
                 end, how = now, "evicted"
-            story.past[node, start, end, how] += 1
-            story.record.lost += end - start
+            story.past[node, start, end, how, task] += 1
+            lost = story.record.lost
+            lost[task] = lost.get(task, 0.0) + end - start
             story.running -= how != "failed"
         for story in touched.values():
             if story.is_up and story.running < story.minimum:
@@ -152,10 +160,11 @@ class Stories:
             return
         record = story.record
         self.running -= story.is_up
-        for name, (node, start, end, _) in story.runs.items():
+        for name, (node, start, end, _, task) in story.runs.items():
             if end is None:
-                story.runs[name] = (node, start, now, "evicted")
-                record.lost += 0.0 if job.phase == "Completed" else now - start
+                story.runs[name] = (node, start, now, "evicted", task)
+                if job.phase != "Completed":
+                    record.lost[task] = record.lost.get(task, 0.0) + now - start
         record.runs = story.told()
         record.end = now
         record.outcome = "Completed" if job.phase == "Completed" else "Failed"

@@ -104,14 +104,16 @@ class JobKind(msgspec.Struct, frozen=True):
         raw: One of them, admitted; None if admission refuses them.
         problems: Why it does.
         minimum: Pods that run together.
-        requests: What a pod of the first task requests.
-        specs: The specs of their pods, one for each task.
+        tasks: Indexes of their tasks, by name.
+        requests: What a pod of each task requests.
+        specs: The spec of a pod of each task.
     """
 
     raw: Raw | None
     problems: list[str]
     minimum: int = 0
-    requests: Amounts = {}
+    tasks: dict[str, int] = {}
+    requests: tuple[Amounts, ...] = ()
     specs: tuple[PodSpec, ...] = ()
 
     def named(self, name: str, created: str) -> Raw:
@@ -129,11 +131,13 @@ class JobKind(msgspec.Struct, frozen=True):
         try:
             job = read(answer.job)
             specs = tuple(msgspec.convert(task.pod_spec(), PodSpec) for task in job.tasks)
-            requests = pod_requests(specs[0])
+            requests = tuple(pod_requests(spec) for spec in specs)
         except (UnusableError, QuantityError, msgspec.ValidationError) as error:
             return cls(None, [str(error)])
-        del requests["pods"]
-        return cls(answer.job, [], min_available(job), requests, specs)
+        for each in requests:
+            del each["pods"]
+        tasks = {task.name: place for place, task in enumerate(job.tasks)}
+        return cls(answer.job, [], min_available(job), tasks, requests, specs)
 
 
 class JobSubmissions:

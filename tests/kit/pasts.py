@@ -22,7 +22,7 @@ def record(
     job = TraceJob(
         **{"name": name, "submit": 0.0, "duration": 10.0, "min": replicas, "requests": {}, **fields}
     )
-    return JobRecord(job=job, number=0, requests={"cpu": cpu}, runs=runs or [], **own)
+    return JobRecord(job=job, number=0, requests=[{"cpu": cpu}], runs=runs or [], **own)
 
 
 def nothing() -> Past:
@@ -56,7 +56,7 @@ def small() -> Past:
             outcome="Completed",
             evictions=2,
             broken=1,
-            lost=5.0,
+            lost={0: 5.0},
         ),
         record(
             "c",
@@ -130,7 +130,7 @@ def drawn(
             end=end,
             outcome=outcome,
             evictions=len(runs) // 2,
-            lost=duration / 2 if len(runs) > 1 else 0.0,
+            lost={0: duration / 2} if len(runs) > 1 else {},
             reason="it waits" if outcome == "Waiting" else "",
         )
 

@@ -45,9 +45,10 @@ def recomputed(past: Any) -> tuple[list[Data], Data]:
         name: part(
             sum(
                 (
-                    record["requests"].get(name, 0) * seconds
-                    for record, seconds in zip(records, work, strict=True)
+                    requests.get(name, 0) * seconds
+                    for record, of_tasks in zip(records, work, strict=True)
                     if record["outcome"] != "Failed"
+                    for requests, seconds in zip(record["requests"], of_tasks, strict=True)
                 ),
                 Fraction(),
             ),
@@ -87,8 +88,9 @@ def recomputed(past: Any) -> tuple[list[Data], Data]:
             name: float(
                 sum(
                     (
-                        Fraction(record["lost"]) * record["requests"].get(name, 0)
+                        Fraction(seconds) * record["requests"][task].get(name, 0)
                         for record in records
+                        for task, seconds in record["lost"].items()
                     ),
                     Fraction(),
                 )
@@ -142,13 +144,14 @@ def _steps(moments: list[float], begin: float, end: float) -> list[Fraction]:
     return found
 
 
-def _work(record: Data, end: Fraction) -> Fraction:
-    total = Fraction()
+def _work(record: Data, end: Fraction) -> list[Fraction]:
+    """Of each task."""
+    totals = [-Fraction(record["lost"].get(task, 0)) for task in range(len(record["requests"]))]
     for runs in record["runs"]:
         until = end if runs["end"] is None else min(end, Fraction(runs["end"]))
         for _ in range(runs["pods"]):
-            total += max(until - Fraction(runs["start"]), Fraction())
-    return total - Fraction(record["lost"])
+            totals[runs["task"]] += max(until - Fraction(runs["start"]), Fraction())
+    return totals
 
 
 def _distribution(values: list[Any]) -> Data:
@@ -189,7 +192,7 @@ def _power_of_two(number: int) -> int:
     return power
 
 
-def _jain(records: list[Data], work: list[Fraction], end: Fraction) -> float | None:
+def _jain(records: list[Data], work: list[list[Fraction]], end: Fraction) -> float | None:
     shares = []
     for tenant in {record["job"]["user"] or record["job"]["queue"] for record in records}:
         served = present = Fraction()
@@ -201,9 +204,9 @@ def _jain(records: list[Data], work: list[Fraction], end: Fraction) -> float | N
             ):
                 until = end if record["end"] is None else Fraction(record["end"])
                 present += job["replicas"] * (until - Fraction(job["submit"]))
-                served += seconds
+                served += sum(seconds) + sum(map(Fraction, record["lost"].values()))
         if present > 0:
-            shares.append(Fraction(float(served / present)))
+            shares.append(served / present)
     if not any(shares):
         return None
     return float(sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares)))

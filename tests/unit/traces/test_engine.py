@@ -108,7 +108,7 @@ def test_one_job_is_recorded_whole() -> None:
     )
     (record,) = past.jobs
     assert (record.start, record.end, record.outcome) == (0.0, 60.0, "Completed")
-    assert record.requests == {"cpu": 2000}
+    assert record.requests == ({"cpu": 2000},)
     assert record.runs == [
         PodRuns(0, 2, 0.0, 60.0, "completed"),
         PodRuns(1, 1, 0.0, 60.0, "completed"),
@@ -148,7 +148,7 @@ def test_work_that_is_lost_to_an_eviction_is_done_again() -> None:
     past = ran(jobs, cluster_of(2), load_config(DEFAULT))
     usual, urgent = past.jobs
     assert (urgent.start, urgent.end) == (10.0, 15.0)
-    assert (usual.evictions, usual.broken, usual.lost) == (1, 0, 10.0)
+    assert (usual.evictions, usual.broken, usual.lost) == (1, 0, {0: 10.0})
     assert [(run.start, run.end, run.how) for run in usual.runs] == [
         (0.0, 10.0, "evicted"),
         (0.0, 100.0, "completed"),
@@ -164,7 +164,7 @@ def test_a_gang_that_loses_its_minimum_is_broken() -> None:
     ]
     past = ran(jobs, cluster_of(2), load_config(DEFAULT))
     usual = past.jobs[0]
-    assert (usual.evictions, usual.broken, usual.lost) == (2, 1, 20.0)
+    assert (usual.evictions, usual.broken, usual.lost) == (2, 1, {0: 20.0})
     assert (usual.start, usual.end, usual.outcome) == (0.0, 115.0, "Completed")
 
 
@@ -198,7 +198,7 @@ def test_restarts_wait_for_their_back_off() -> None:
         (4.0, 8.0, "failed"),
         (18.0, 22.0, "failed"),
     ]
-    assert record.lost == 8.0
+    assert record.lost == {0: 8.0}
 
 
 def test_what_is_idle_where_no_waiting_pod_fits_is_unusable() -> None:
