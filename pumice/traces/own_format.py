@@ -5,12 +5,14 @@ Fields: `submit` (seconds, or a time as RFC 3339 has it), `duration` (seconds; a
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from pumice.api.meta import parse_time
+from pumice.api.names import dns_subdomain_problem
 from pumice.traces.amounts import checked, read_amounts, resource
 from pumice.traces.job_list import (
     BadLineError,
@@ -34,6 +36,7 @@ FIELDS = (
 _PRIORITY = 1_000_000_000
 """Largest value of a PriorityClass of a user."""
 
+_WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _ONE_CPU = {"cpu": "1"}
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -128,9 +131,10 @@ class _OwnJobs(JobList):
     def _job(self, fields: Fields) -> TraceJob:
         manifest = _object(fields, "manifest")
         metadata, spec = (_part(manifest, part) for part in ("metadata", "spec"))
-        pods, gang = gang_size(spec) if manifest else (1, None)
-        replicas = whole(_scalar(fields, "replicas", pods), "replicas", 1, REPLICAS_LIMIT)
-        least = whole(_scalar(fields, "min", gang or replicas), "min", 1, REPLICAS_LIMIT)
+        if manifest is not None:
+            fields = _with_manifest(fields, spec)
+        replicas = whole(_scalar(fields, "replicas", 1), "replicas", 1, REPLICAS_LIMIT)
+        least = whole(_scalar(fields, "min", replicas), "min", 1, REPLICAS_LIMIT)
         duration = fields.get("duration")
         user = _text(fields, "user", "")
         return TraceJob(
@@ -139,14 +143,14 @@ class _OwnJobs(JobList):
             duration=None
             if duration is None
             else number(_scalar(fields, "duration", 0), "duration"),
-            queue=_text(fields, "queue", "") or _text(spec, "queue", "") or "default",
-            namespace=label(user) or label(_text(metadata, "namespace", "")) or "default",
+            queue=_text(fields, "queue", "") or "default",
+            namespace=label(_text(metadata, "namespace", "")) or label(user) or "default",
             user=user,
             priority=_priority(fields),
             replicas=replicas,
             min=least,
             requests=_requests(fields.get("requests")) if manifest is None else {},
-            topology=_object(fields, "topology"),
+            topology=None if manifest is not None else _object(fields, "topology"),
             manifest=manifest,
             fails=_truth(fields),
         )
@@ -176,6 +180,29 @@ class _OwnJobs(JobList):
                 msgspec.structs.replace(job, submit=job.submit - found.zero) for job in found.jobs
             ]
         return found
+
+
+def _with_manifest(fields: Fields, spec: Fields) -> Fields:
+    """The fields of a line, with what its manifest says in place of them.
+
+    Raises:
+        BadLineError: One says something else than the manifest.
+    """
+    pods, gang = gang_size(spec)
+    told: Fields = {
+        "queue": _text(spec, "queue", "") or "default",
+        "priority": _text(spec, "priorityClassName", "") or "0",
+        "replicas": pods,
+        "min": gang or pods,
+        "topology": _object(spec, "networkTopology"),
+        "requests": None,
+    }
+    for name, each in told.items():
+        if name in fields and fields[name] != each and str(fields[name]) != str(each):
+            raise BadLineError(
+                f"{name} is {str(fields[name])[:40]}, and the manifest stands in its place: leave {name} out"
+            )
+    return fields | told
 
 
 def gang_size(spec: Fields) -> tuple[int, int | None]:
@@ -220,16 +247,18 @@ def _object(fields: Fields, name: str) -> Fields | None:
 
 def _part(manifest: Fields | None, name: str) -> Fields:
     """A part of a manifest; empty if there is none."""
-    return (_object(manifest, name) or {}) if manifest else {}
+    value = (manifest or {}).get(name)
+    if value is not None and not isinstance(value, dict):
+        raise BadLineError(f"manifest.{name} is {str(value)[:40]}; expected a JSON object")
+    return value or {}
 
 
 def _priority(fields: Fields) -> int | str:
     value = _text(fields, "priority", "0")
-    try:
-        found = int(value[:20])
-    except ValueError:
-        return value[:253]
-    if abs(found) > _PRIORITY:
+    is_number = _WHOLE.fullmatch(value) is not None
+    if not is_number and not dns_subdomain_problem(value):
+        return value
+    if not is_number or len(value) > 20 or abs(found := int(value)) > _PRIORITY:
         raise BadLineError(
             f"priority is {value[:40]}; expected {-_PRIORITY:,} to {_PRIORITY:,}, or the name of a PriorityClass"
         )

@@ -23,7 +23,11 @@ from pumice.traces.trace import Trace, TraceJob
 
 __all__ = ["Admitted", "JobKind", "JobSubmissions", "job_manifest", "with_named"]
 
-_GPU = {"gpu": "nvidia.com/gpu"}
+_SET_BY_CLUSTER = {
+    "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds", "managedFields", "selfLink",
+}  # fmt: skip
+"""Metadata that an API server sets, whatever a new object says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +46,13 @@ class Admitted:
 def job_manifest(job: TraceJob) -> Raw:
     """The Job that a user would submit."""
     if job.manifest is not None:
-        given = job.manifest
-        meta = {"namespace": job.namespace} | (given.get("metadata") or {})
-        return JOB.type_meta | given | {"metadata": meta | {"name": job.name}}
-    requests = {_GPU.get(name, name): amount for name, amount in job.requests.items()}
-    resources: dict[str, Any] = {"requests": requests}
-    if limits := {name: amount for name, amount in requests.items() if "/" in name}:
+        given = {name: each for name, each in job.manifest.items() if name != "status"}
+        meta = job.manifest.get("metadata") or {}
+        own = {name: each for name, each in meta.items() if name not in _SET_BY_CLUSTER}
+        own |= {"name": job.name, "namespace": job.namespace}
+        return JOB.type_meta | given | {"metadata": own}
+    resources: dict[str, Any] = {"requests": job.requests}
+    if limits := {name: amount for name, amount in job.requests.items() if "/" in name}:
         resources["limits"] = limits  # devices cannot be asked for without
     container = {"name": "main", "image": "trace", "resources": resources}
     template = {"spec": {"containers": [container], "restartPolicy": "Never"}}

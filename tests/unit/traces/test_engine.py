@@ -14,7 +14,7 @@ from pumice.scheduler import load_config
 from pumice.scheduler.config import DEFAULT
 from pumice.traces.records import Past, PodRuns
 from pumice.traces.trace import TraceJob
-from tests.kit.builders import pod, pod_group, queue
+from tests.kit.builders import pod, pod_group, queue, task
 from tests.kit.examples import examples
 from tests.kit.traces import GREEDY, cluster_of, ran, trace_job, trace_run
 
@@ -166,6 +166,16 @@ def test_a_gang_that_loses_its_minimum_is_broken() -> None:
     usual = past.jobs[0]
     assert (usual.evictions, usual.broken, usual.lost) == (2, 1, {0: 20.0})
     assert (usual.start, usual.end, usual.outcome) == (0.0, 115.0, "Completed")
+
+
+def test_a_manifest_is_submitted_without_what_a_cluster_has_said_of_it() -> None:
+    manifest = {
+        "metadata": {"uid": "old", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"tasks": [task(cpu="1")]},
+        "status": {"state": {"phase": "Completed"}},
+    }
+    (record,) = ran([trace_job("again", manifest=manifest)], cluster_of(1)).jobs
+    assert (record.start, record.end, record.outcome) == (0.0, 10.0, "Completed")
 
 
 def test_restarts_wait_for_their_back_off() -> None:
