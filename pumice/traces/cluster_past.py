@@ -1,7 +1,7 @@
 """A cluster's past as a trace: `kubectl get jobs.batch.volcano.sh,podgroups,pods,nodes,queues -A -o json`.
 
 Jobs, and gangs without a Job, are submitted at their creation. What still ran at the time of the dump runs for the duration that an
-annotation names, and else never ends. What never started and names no duration is left out. Pods of no gang that run are there from
+annotation names, and else never ends. What never started and names no duration is left out. Other pods that run are there from
 the beginning. PriorityClasses that the dump lacks follow from its pods.
 """
 
@@ -62,6 +62,7 @@ class _Dump:
         self._jobs: dict[str, tuple[int, Raw]] = {}
         self._groups: dict[str, tuple[int, Raw]] = {}
         self._pods: dict[str, list[tuple[int, Raw]]] = {}
+        self._submitted: set[str] = set()
         for place, each in enumerate(items, 1):
             kind = kinds.of_object(each) if isinstance(each, dict) else None
             if kind == kinds.JOB:
@@ -106,15 +107,16 @@ class _Dump:
         try:
             job = job_of(each, [pod for _, pod in self._pods.get(group, ())])
             if job is None:
-                why = f"{key(each)} never started, and no annotation says how long it runs"
+                why = f"{key(each)}: it never started or its end is not known, and no annotation says how long it runs"
                 self._found.skip(place, why, is_bad=False)
             else:
                 self._found.add(job, (by_name(job.name), job.namespace))
+                self._submitted.add(group)
         except BadLineError as error:
             self._found.skip(place, f"{key(each)}: {error}")
 
     def _objects(self) -> ClusterObjects:
-        """Nodes, queues and PriorityClasses, and the pods of no gang that run."""
+        """Nodes, open queues, PriorityClasses, and the pods that run of no gang that is submitted."""
         objects = ClusterObjects()
         kept: dict[Kind, tuple[type, list[Any]]] = {
             kinds.NODE: (Node, objects.nodes),
@@ -125,6 +127,8 @@ class _Dump:
         for place, kind, each in (*self._others, *self._loose_pods()):
             if kind in kept:
                 struct, known = kept[kind]
+                if kind == kinds.QUEUE:  # it took these Jobs, whatever it is now
+                    each = {name: part for name, part in each.items() if name != "status"}
                 self._found.lines += 1
                 try:
                     known.append(msgspec.convert(each, struct))
@@ -133,13 +137,19 @@ class _Dump:
         return objects
 
     def _loose_pods(self) -> Iterator[tuple[int, Kind, Raw]]:
-        """Pods of no gang that are on a node and not over."""
+        """Pods of no gang that is submitted, that are on a node and not over."""
+        members = 0
         for group, pods in self._pods.items():
-            if group not in self._jobs and group not in self._groups:
+            if group not in self._submitted:
                 for place, each in pods:
                     is_over = text(part(each, "status"), "phase") in _OVER
                     if text(part(each, "spec"), "nodeName") and not is_over:
+                        members += bool(group)
                         yield place, kinds.POD, each
+        if members:
+            self._found.remarks.append(
+                f"{members:,} pods of Jobs that are not in the dump, or were left out, stay where they run"
+            )
 
     def _lacking_classes(
         self, jobs: Iterable[TraceJob], objects: ClusterObjects

@@ -16,6 +16,7 @@ from pumice.traces.trace import TraceJob
 __all__ = ["gang_of", "group_of_job", "is_of_job", "key", "trace_job_of_gang", "trace_job_of_job"]
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_SCHEDULER = "schedulerName"
 _PLACING = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")
 """Fields of a pod that say where it may run."""
 
@@ -60,10 +61,12 @@ def trace_job_of_job(job: Raw, pods: list[Raw]) -> TraceJob | None:
         "annotations": {name: each for name, each in annotations.items() if name != _APPLIED},
     }
     templates = [part(part(each, "template"), "spec") for each in listed(spec, "tasks")]
+    times = times_of_job(job, pods, least)
+    wanted = _for_simulation(_without_retries(spec) if times.fails else spec)
     return _trace_job(
         job,
-        times_of_job(job, pods, least),
-        manifest={**JOB.type_meta, "metadata": described, "spec": spec},
+        times,
+        manifest={**JOB.type_meta, "metadata": described, "spec": wanted},
         replicas=replicas,
         least=least,
         requests=_requests(templates[0]) if templates else {},
@@ -124,6 +127,30 @@ def _trace_job(
         fails=times.fails,
         scheduled=times.start,
     )
+
+
+def _without_retries(spec: Raw) -> Raw:
+    """The spec of a Job that failed, so that it fails once: the time that it took has its retries in it."""
+
+    def kept(holder: Raw) -> Raw:
+        policies = [
+            each
+            for each in listed(holder, "policies")
+            if not text(each, "action").startswith("Restart") or each.get("event") == "PodEvicted"
+        ]
+        return holder | {"policies": policies}
+
+    return kept(spec) | {"tasks": [kept(each) for each in listed(spec, "tasks")]}
+
+
+def _for_simulation(spec: Raw) -> Raw:
+    """The spec of a Job whose pods the simulated scheduler places, whatever its own is called."""
+    tasks = []
+    for each in listed(spec, "tasks"):
+        template = part(each, "template")
+        pod = {name: value for name, value in part(template, "spec").items() if name != _SCHEDULER}
+        tasks.append(each | {"template": template | {"spec": pod}})
+    return spec | {_SCHEDULER: keys.DEFAULT_SCHEDULER, "tasks": tasks}
 
 
 def _template(spec: Raw) -> Raw:

@@ -60,8 +60,10 @@ def times_of_job(job: Raw, pods: list[Raw], least: int) -> Times:
     if end is not None and start is None:
         ran = parse_seconds(text(status, "runningDuration"))
         start = None if ran is None else end - ran
-    if end is None and phase not in _OVER:
+    if end is None:
         end = _gang_end(pods, least)
+    if end is None and phase in _OVER:
+        start = None  # it does not run any more, and how long it did is not known
     return _times(job, start, end, _templates(job), phase == "Failed")
 
 

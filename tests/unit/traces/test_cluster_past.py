@@ -8,6 +8,7 @@ import pytest
 from pumice.traces.cluster_past import read_cluster_past
 from pumice.traces.trace import TraceError
 from tests.kit.builders import job, node, pod, pod_group, queue, task
+from tests.kit.traces import ran as ran_trace
 
 Raw = dict[str, Any]
 
@@ -61,6 +62,9 @@ ITEMS: list[Raw] = [
     created(job("over", [task(replicas=3, cpu="2")], queue="research", minAvailable=2, status=status("Completed", 90, 30)), 10),
     created(job("failed", status=status("Failed", 50, 20), priorityClassName="high"), 11),
     created(job("never-ran", status=status("Aborted", 50)), 12),
+    created(job("undated", status={"state": {"phase": "Completed"}}), 14),
+    ran(of_job("undated", 0), 16, 19),
+    created(job("timeless", status=status("Completed", 0, 20) | {"state": {"phase": "Completed"}}), 15),
     created(job("old", status=status("Terminated", 70) | {"runningDuration": "20s"}), 13),
     # Jobs of which pods tell more
     created(job("by-pods", [task(replicas=2)], minAvailable=2, status={"state": {"phase": "Running"}}), 20),
@@ -95,6 +99,7 @@ def test_what_a_dump_tells() -> None:
         "over": (0, 20, 60),
         "failed": (1, 10, 30),
         "old": (3, 40, 20),
+        "undated": (4, 6, 3),
         "by-pods": (10, 18, 17),
         "runs": (11, 21, None),
         "runs-for": (12, 22, 90),
@@ -102,8 +107,8 @@ def test_what_a_dump_tells() -> None:
         "native": (20, 25, 31),
     }
     assert [each.why for each in trace.skipped if each.is_bad] == []
-    left = [each.why.split()[0] for each in trace.skipped]
-    assert left == ["default/never-ran", "default/waits", "default/gone"]
+    left = [each.why.split(":")[0] for each in trace.skipped]
+    assert left == ["default/never-ran", "default/timeless", "default/waits", "default/gone"]
     over = found["over"]
     assert (over.queue, over.replicas, over.min, over.requests) == ("research", 3, 2, {"cpu": "2"})
     assert [each.name for each in trace.jobs if each.fails] == ["failed", "native"]
@@ -117,6 +122,27 @@ def test_what_a_dump_tells() -> None:
     assert [(each.metadata.name, each.value) for each in objects.priority_classes] == [("high", 7)]
     again = read_cluster_past(json.dumps({"kind": "List", "items": ITEMS[::-1]}).encode())
     assert again.jobs == trace.jobs
+
+
+def test_a_past_runs_again() -> None:
+    """A closed queue, another scheduler's name, retries of a Job that failed, and a pod whose Job is not in the dump."""
+    again = [{"event": "PodFailed", "action": "RestartJob"}]
+    owner = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "z", "uid": "z"}
+    items = [
+        node("n1", "2"),
+        queue("default") | {"status": {"state": "Closed"}},
+        created(job("failed", [task(cpu="1", policies=again, spec={"schedulerName": "other"})], policies=again, schedulerName="other", status=status("Failed", 50, 20)), 10),
+        created(job("large", [task(cpu="2")], status=status("Completed", 90, 60)), 11),
+        created(pod_group("z-z", 1), 1, ownerReferences=[owner]),
+        ran(pod("z-main-0", group="z-z", cpu="1", node="n1"), 1, None),
+    ]  # fmt: skip
+    trace = read_cluster_past(json.dumps({"items": items}).encode())
+    assert trace.remarks == [
+        "1 pods of Jobs that are not in the dump, or were left out, stay where they run"
+    ]
+    failed, large = ran_trace(trace.jobs, trace.objects).jobs
+    assert (failed.outcome, failed.end) == ("Failed", 30)
+    assert (large.outcome, large.start) == ("Waiting", None)
 
 
 @pytest.mark.parametrize(
