@@ -86,7 +86,7 @@ def _found(name: str, data: bytes) -> TraceFormat:
     if first.startswith(b";") or _is_number(first.split()[0]):
         return TraceFormat.SWF
     raise TraceError(
-        f"{name}: cannot tell the format; expected JSON lines or CSV with submit, SWF, openb, or the JSON of `kubectl get -o json`: name "
+        "cannot tell the format; expected JSON lines or CSV with submit, SWF, openb, or the JSON of `kubectl get -o json`: name "
         f"it with --format {'|'.join(TraceFormat)}"
     )
 

@@ -137,5 +137,5 @@ def test_openb_has_its_nodes_in_a_second_file() -> None:
     ],
 )
 def test_files_without_a_trace(files: list[tuple[str, bytes]], why: str) -> None:
-    with pytest.raises(TraceError, match=why):
+    with pytest.raises(TraceError, match=f"^{why}"):
         read_trace(files)
