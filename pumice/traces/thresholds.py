@@ -67,13 +67,15 @@ class Threshold:
             is_compared: True if there is a base.
 
         Raises:
-            ThresholdError: The path begins with no name of the summary, or the threshold is a percentage and there is no base.
+            ThresholdError: No run has such a number, or the threshold is a percentage and there is no base.
         """
         if self.is_relative and not is_compared:
             raise ThresholdError(
                 f"threshold {self.text!r} is a percentage, which needs --compare or --compare-nodes: give a number instead, or compare"
             )
-        if self._path.partition(".")[0] not in summary:
+        found, rest = self._followed(summary)
+        is_open = rest and isinstance(found, Mapping) and not found  # names are those of the run
+        if not is_open and (rest or isinstance(found, Mapping | bool)):
             raise ThresholdError(f"threshold {self.text!r}: {self._expected(summary)}")
 
     def failure(self, summary: Mapping[str, Any], base: Mapping[str, Any] | None) -> str:
@@ -103,6 +105,14 @@ class Threshold:
         return shown if before is None else f"{shown}, and {before} in the base"
 
     def _number(self, summary: Mapping[str, Any]) -> float | None:
+        found, rest = self._followed(summary)
+        if rest or isinstance(found, Mapping | bool):
+            raise ThresholdError(f"threshold {self.text!r}: {self._expected(summary)}")
+        number: float | None = found
+        return number
+
+    def _followed(self, summary: Mapping[str, Any]) -> tuple[Any, str]:
+        """What the path leads to, and the rest of it that leads no further."""
         found: Any = summary
         rest = self._path
         while rest and isinstance(found, Mapping):
@@ -115,10 +125,7 @@ class Threshold:
             if name is None:
                 break
             found, rest = found[name], rest[len(name) + 1 :]
-        if rest or isinstance(found, Mapping | bool):
-            raise ThresholdError(f"threshold {self.text!r}: {self._expected(summary)}")
-        number: float | None = found
-        return number
+        return found, rest
 
     def _expected(self, summary: Mapping[str, Any]) -> str:
         paths = [*_paths(summary)]

@@ -86,7 +86,7 @@ def test_thresholds(row: dict[str, Any]) -> None:
 
 
 def test_a_path_is_checked_before_a_run_as_far_as_it_can_be() -> None:
-    summary = msgspec.to_builtins(measure(small()).summary)
+    summary = msgspec.to_builtins(measure(small()).summary) | {"utilization": {}}
     Threshold("utilization.of.anything > 1").check(summary, is_compared=False)
     with pytest.raises(ThresholdError, match=r"no number 'mkespan'; it has, for example, makespan"):
         Threshold("mkespan > 1").check(summary, is_compared=False)
