@@ -53,8 +53,18 @@ class Answers:
         jobs: Path | None,
         report: Path | None,
         fail_if: Iterable[str],
+        inputs: Iterable[str | Path] = (),
     ) -> "Answers":
         """Check what can be checked before a run.
+
+        Args:
+            title: As of `Answers`, like those that follow.
+            names: Name of each world.
+            output: Form of what goes to stdout.
+            jobs: File for the CSV of jobs.
+            report: File for the report.
+            fail_if: The thresholds.
+            inputs: Files that are read, and so must not be written.
 
         Raises:
             UserError: A threshold is invalid, or a file cannot be written.
@@ -69,11 +79,17 @@ class Answers:
                 found.thresholds.append(threshold)
         except ThresholdError as error:
             raise UserError(f"--fail-if: {error}") from None
+        taken = {Path(each).resolve() for each in inputs}
         for path in (*found._job_files(), *([report] if report else [])):
             if path == Path("-"):
                 raise UserError(
                     "--jobs and --report write files, and stdout has the numbers: name a file in place of -"
                 )
+            if path.resolve() in taken:
+                raise UserError(
+                    f"{path}: --jobs and --report would write over this file, which is read or written already: name another one"
+                )
+            taken.add(path.resolve())
             _writing(path, lambda path: path.open("a").close())
         return found
 

@@ -57,6 +57,7 @@ def simulate_trace(
         options.jobs,
         options.report,
         options.fail_if or [],
+        [*(options.trace or []), *state, *filter(None, (config, options.compare))],
     )
     if is_compared:
         pasts: Sequence[Past] = in_two_processes(

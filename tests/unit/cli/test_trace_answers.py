@@ -82,12 +82,22 @@ def test_tables_show_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
         ({"fail_if": ("wait.p95",)}, "--fail-if: invalid threshold 'wait.p95'"),
         ({"fail_if": ("mkespan > 1",)}, "--fail-if: threshold 'mkespan > 1': the summary has no"),
         ({"fail_if": ("jain > +1%",)}, "--fail-if: threshold 'jain > +1%' is a percentage"),
+        ({"fail_if": ("wait.p96 > 1",)}, "--fail-if: threshold 'wait.p96 > 1': the summary has no"),
+        ({"fail_if": ("utilization > 1",)}, "--fail-if: threshold 'utilization > 1': the summary"),
+        (
+            {"jobs": Path("x"), "report": Path("./x")},
+            "x: --jobs and --report would write over this",
+        ),
+        ({"jobs": Path("x"), "inputs": ["../x", "x"]}, "x: --jobs and --report would write over"),
         ({"jobs": Path("/nowhere/jobs.csv")}, "/nowhere/jobs.csv: cannot be written: No such file"),
         ({"jobs": Path("-")}, "--jobs and --report write files"),
         ({"report": Path("/")}, "/: cannot be written: Is a directory"),
     ],
 )
-def test_what_cannot_be_done_is_said_before_a_run(files: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_done_is_said_before_a_run(
+    files: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError) as raised:
         answers(**files)
     assert str(raised.value).startswith(message)
