@@ -174,10 +174,11 @@ class _RoomBounds:
             suiting: Nodes that the fixed filters allow for a shape and a queue.
         """
         self._kinds = list(dict.fromkeys([each.needs for one in woken for each in one.bounds]))
+        self._least = _least(self._kinds)
         self._table = table
         self._touched = touched
         self._suiting = suiting
-        self._everywhere = _Places(self._kinds, table, touched, None)
+        self._everywhere = _Places(self._kinds, self._least, table, touched, None)
         self._seen = len(touched)
         self._counts: dict[int, _Places] = {}
 
@@ -223,7 +224,7 @@ class _RoomBounds:
             return self._everywhere
         found = self._everywhere
         if not mask.all():
-            found = _Places(self._kinds, self._table, self._touched, mask)
+            found = _Places(self._kinds, self._least, self._table, self._touched, mask)
         self._counts[id(mask)] = found
         return found
 
@@ -236,7 +237,12 @@ class _Places:
     """
 
     def __init__(
-        self, kinds: Sequence[Needs], table: NodeTable, touched: Sequence[int], mask: Bools | None
+        self,
+        kinds: Sequence[Needs],
+        least: Needs,
+        table: NodeTable,
+        touched: Sequence[int],
+        mask: Bools | None,
     ) -> None:
         self._table = table
         self._touched = touched
@@ -244,7 +250,7 @@ class _Places:
         self._seen = len(touched)
         self._most: list[int] | None = None
         self._free = self._look(np.arange(len(table)))
-        self.totals: dict[Needs, int] = self._count(kinds)
+        self.totals: dict[Needs, int] = self._count(kinds, least)
 
     def count(self, needs: Needs) -> int:
         """Places for pods of a kind."""
@@ -255,18 +261,16 @@ class _Places:
             most = self._most
             if any(column >= len(most) or amount > most[column] for column, amount in needs):
                 return 0
-            found = self.totals[needs] = self._count([needs])[needs]
+            found = self.totals[needs] = self._count([needs], needs)[needs]
         return found
 
-    def _count(self, kinds: Sequence[Needs]) -> dict[Needs, int]:
+    def _count(self, kinds: Sequence[Needs], least: Needs) -> dict[Needs, int]:
         """Places on all nodes; those that have too little for each kind are left out first."""
-        amounts: dict[int, list[int]] = {}
-        for column, amount in chain.from_iterable(kinds):
-            amounts.setdefault(column, []).append(amount)
         fits = np.ones(len(self._free), dtype=np.bool_)
-        for column, needed in amounts.items():
-            if len(needed) == len(kinds):
-                fits &= self._free[:, column] >= min(needed)
+        for column, amount in least:
+            fits &= self._free[:, column] >= amount
+        if not fits.any():
+            return dict.fromkeys(kinds, 0)
         totals = places(kinds, self._free[fits]).sum(axis=1)
         return dict(zip(kinds, totals.tolist(), strict=True))
 
@@ -293,3 +297,13 @@ class _Places:
         if self._mask is not None:
             free[~self._mask[rows]] = 0
         return free
+
+
+def _least(kinds: Sequence[Needs]) -> Needs:
+    """What a pod of any of these kinds takes at least."""
+    amounts: dict[int, list[int]] = {}
+    for column, amount in chain.from_iterable(kinds):
+        amounts.setdefault(column, []).append(amount)
+    return tuple(
+        [(column, min(each)) for column, each in amounts.items() if len(each) == len(kinds)]
+    )
