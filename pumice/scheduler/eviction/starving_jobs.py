@@ -95,10 +95,8 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
             session.view.wake_at(moment + INTERVAL)
         return [job for job in session.view.waiting if job.key not in session.skipped]
     state.sought[action] = state.parked.version, now
-    return [
-        state.gangs.waiting[key]
-        for key in sorted(state.gangs.waiting.keys() - state.gangs.quarantined.keys())
-    ]
+    waiting, quarantined = state.gangs.waiting, state.gangs.quarantined
+    return [waiting[key] for key in sorted(waiting) if key not in quarantined]
 
 
 def waits(task: TaskInfo) -> bool:
