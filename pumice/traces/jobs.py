@@ -18,7 +18,7 @@ from pumice.api.nodes import PodPriorities, PriorityClass, values_of
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodSpec, PodStatus
 from pumice.api.queues import Queue
-from pumice.controller.jobs.phases import FINISHED, PENDING, RUNNING, phase_of
+from pumice.controller.jobs.phases import FINISHED, PENDING, RUNNING, SOFT, phase_of
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Limits, Observed
 from pumice.controller.objects import with_placeholders
@@ -298,7 +298,7 @@ class ControlledJobs:
             steps = self._carry_out(plan, job, changes, now)
             if not steps or job.is_gone or (job.is_finished and self._drops_finished):
                 return
-            if self._drops_finished and _is_done(phase, job.phase, steps):
+            if self._drops_finished and _is_done(phase, job, steps):
                 return
         changes.unsettled.append(job.key)
 
@@ -407,11 +407,18 @@ class ControlledJobs:
         self._phases.pop(key, None)
 
 
-def _is_done(before: str, after: str, steps: set[type[Step]]) -> bool:
-    """Whether a plan has done what is to be done in a phase: it removes nothing, and led to no other phase that begins with work."""
+def _is_done(before: str, job: ControlledJob, steps: set[type[Step]]) -> bool:
+    """Whether a plan has done what is to be done in a phase: it removes nothing, and led to no other phase that begins with work.
+
+    A Job that begins to run has none, unless pods of it have already ended.
+    """
     if DeleteObject in steps or UpdateObject in steps:
         return False
-    return before in ("", after) or (before, after) == (PENDING, RUNNING)
+    if before in ("", job.phase):
+        return True
+    return (before, job.phase) == (PENDING, RUNNING) and not any(
+        pod.status.phase in SOFT for pod in job.pods.values()
+    )
 
 
 def key_of(obj: Raw) -> str:

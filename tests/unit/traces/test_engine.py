@@ -120,6 +120,12 @@ def test_one_job_is_recorded_whole() -> None:
     assert past.nodes == ["n0", "n1"]
 
 
+@pytest.mark.parametrize("pods", [1, 2])
+def test_a_job_without_duration_ends_when_it_starts(pods: int) -> None:
+    (record,) = ran([trace_job("alone", duration=0.0, replicas=pods)], cluster_of(2)).jobs
+    assert (record.outcome, record.start, record.end) == ("Completed", 0.0, 0.0)
+
+
 def test_jobs_that_never_end_do_not_keep_the_run_going() -> None:
     past = ran([trace_job("service", duration=None), trace_job("next", 5.0)], cluster_of(1))
     assert [record.outcome for record in past.jobs] == ["Running", "Waiting"]
