@@ -18,7 +18,7 @@ from pumice.api.nodes import PodPriorities, PriorityClass, values_of
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodSpec, PodStatus
 from pumice.api.queues import Queue
-from pumice.controller.jobs.phases import FINISHED, PENDING, RUNNING, SOFT, phase_of
+from pumice.controller.jobs.phases import ABORTED, FINISHED, PENDING, RUNNING, SOFT, phase_of
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Limits, Observed
 from pumice.controller.objects import with_placeholders
@@ -134,8 +134,8 @@ class ControlledJob:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is over."""
-        return self.phase in FINISHED
+        """Whether it is over; an aborted one is, since nobody resumes it."""
+        return self.phase in FINISHED or self.phase == ABORTED
 
     @property
     def queue(self) -> str:

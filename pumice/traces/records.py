@@ -55,7 +55,7 @@ class JobRecord(msgspec.Struct):
         runs: Its pods, by node and in the order of their starts.
         evictions: Number of its pods that were evicted.
         broken: How often fewer than `min` of its pods were left running, without the Job having ended.
-        lost: Seconds of pods whose work was thrown away, by task: of those that were evicted or removed before their end.
+        lost: Seconds of pods whose work was thrown away, by task: of those that were evicted, removed, or failed without their Job.
         reason: The last sentence why it waits, or why it was refused; empty for neither.
     """
 

@@ -27,6 +27,8 @@ class _Story:
         past: Number of runs of pods that are gone or were made again.
         running: Number of pods that run or have succeeded.
         is_up: Whether at least the minimum of pods does.
+        is_short: Whether it is not because pods have failed: the gang is broken if they are made again.
+        lost: Seconds of pods that are gone and whose work was thrown away, by task.
     """
 
     record: JobRecord
@@ -36,6 +38,25 @@ class _Story:
     past: Counter[_Run] = field(default_factory=Counter)
     running: int = 0
     is_up: bool = False
+    is_short: bool = False
+    lost: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether at least the minimum of pods runs or has succeeded, and one runs."""
+        return self.is_up and any(run[2] is None for run in self.runs.values())
+
+    def lose(self, task: int, seconds: float) -> None:
+        """What a pod has done is thrown away."""
+        self.lost[task] = self.lost.get(task, 0.0) + seconds
+
+    def thrown_away(self) -> dict[int, float]:
+        """Seconds of pods whose work is lost, with those that have failed and were not made again."""
+        found = dict(self.lost)
+        for _, start, end, how, task in self.runs.values():
+            if how == "failed" and end is not None:
+                found[task] = found.get(task, 0.0) + end - start
+        return found
 
     def told(self) -> list[PodRuns]:
         """Its runs, in the order of their starts and nodes."""
@@ -84,7 +105,8 @@ class Stories:
         for key, story in self._stories.items():
             record = story.record
             record.runs = story.told()
-            record.outcome = "Running" if story.is_up else "Waiting"
+            record.lost = story.thrown_away()
+            record.outcome = "Running" if story.is_running else "Waiting"
             yield key, record
 
     def started(self, pods: Iterable[Pod], now: float) -> None:
@@ -96,7 +118,6 @@ class Stories:
             if story is None:
                 continue
             touched[key] = story
-            self._put_away(story, pod)
             story.runs[pod.metadata.name] = (
                 self.rows.get(pod.spec.node_name, -1), now, None, "running",
                 story.tasks.get(pod.metadata.label(keys.TASK_SPEC), 0),
@@ -105,13 +126,14 @@ class Stories:
         for story in touched.values():
             if story.is_up or story.running < story.minimum:
                 continue
-            story.is_up = True
+            story.is_up, story.is_short = True, False
             self.running += 1
             if story.record.start is None:
                 story.record.start = now
 
     def ended(self, pods: Iterable[Pod], now: float, *, failed: bool) -> None:
         """Pods have ended by themselves; those that succeeded still count as having run."""
+        touched: dict[str, _Story] = {}
         for pod in pods:
             story = self._stories.get(_job_of(pod))
             run = story.runs.get(pod.metadata.name) if story is not None else None
@@ -120,7 +142,13 @@ class Stories:
             story.runs[pod.metadata.name] = (
                 run[0], run[1], now, "failed" if failed else "completed", run[4]
             )  # fmt: skip
-            story.running -= failed
+            if failed:
+                story.running -= 1
+                touched[_job_of(pod)] = story
+        for story in touched.values():
+            if story.is_up and story.running < story.minimum:
+                story.is_up, story.is_short = False, True
+                self.running -= 1
 
     def evicted(self, pods: Iterable[Pod], now: float) -> None:
         """Pods were evicted."""
@@ -144,37 +172,31 @@ class Stories:
             if end is None:
                 end, how = now, "evicted"
             story.past[node, start, end, how, task] += 1
-            lost = story.record.lost
-            lost[task] = lost.get(task, 0.0) + end - start
+            story.lose(task, end - start)
             story.running -= how != "failed"
         for story in touched.values():
-            if story.is_up and story.running < story.minimum:
-                story.is_up = False
+            if story.is_short or (story.is_up and story.running < story.minimum):
                 story.record.broken += 1
-                self.running -= 1
+                self.running -= story.is_up
+                story.is_up = story.is_short = False
 
     def finished(self, job: ControlledJob, now: float) -> None:
         """A Job is over."""
         story = self._stories.pop(job.key, None)
         if story is None:
             return
-        record = story.record
+        record, is_completed = story.record, job.phase == "Completed"
         self.running -= story.is_up
         for name, (node, start, end, _, task) in story.runs.items():
             if end is None:
                 story.runs[name] = (node, start, now, "evicted", task)
-                if job.phase != "Completed":
-                    record.lost[task] = record.lost.get(task, 0.0) + now - start
+                if not is_completed:
+                    story.lose(task, now - start)
+        record.lost = story.thrown_away() if is_completed else story.lost
         record.runs = story.told()
         record.end = now
-        record.outcome = "Completed" if job.phase == "Completed" else "Failed"
-        record.reason = "" if job.phase == "Completed" else job.message
-
-    def _put_away(self, story: _Story, pod: Pod) -> None:
-        """A pod is made again: its earlier run is past, and what it has done is thrown away."""
-        run = story.runs.pop(pod.metadata.name, None)
-        if run is not None:
-            story.past[run] += 1
+        record.outcome = "Completed" if is_completed else "Failed"
+        record.reason = "" if is_completed else job.message
 
 
 def _job_of(pod: Pod) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,8 +13,10 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.scheduler import load_config
 from pumice.scheduler.config import DEFAULT
+from pumice.traces.measures import measure
 from pumice.traces.records import Past, PodRuns
 from pumice.traces.trace import TraceJob
+from tests.kit.builders import job as manifest_of
 from tests.kit.builders import pod, pod_group, queue, task
 from tests.kit.examples import examples
 from tests.kit.traces import GREEDY, cluster_of, ran, trace_job, trace_run
@@ -64,6 +67,14 @@ def expected(jobs: Sequence[TraceJob], cpus: int, *, strict: bool) -> list[float
             ends[number] = now + job.duration
             moments.add(now + job.duration)
     return starts
+
+
+def with_policy(pods: int, action: str) -> dict[str, Any]:
+    """A manifest of pods of 1 cpu that says what follows when one fails."""
+    manifest = manifest_of(
+        "", [task("main", pods, cpu="1")], policies=[{"event": "PodFailed", "action": action}]
+    )
+    return {"spec": manifest["spec"]}
 
 
 def starts_of(past: Past) -> list[float | None]:
@@ -185,27 +196,7 @@ def test_a_manifest_is_submitted_without_what_a_cluster_has_said_of_it() -> None
 
 
 def test_restarts_wait_for_their_back_off() -> None:
-    manifest = {
-        "spec": {
-            "minAvailable": 1,
-            "maxRetry": 3,
-            "policies": [{"event": "PodFailed", "action": "RestartPod"}],
-            "tasks": [
-                {
-                    "name": "main",
-                    "replicas": 1,
-                    "template": {
-                        "spec": {
-                            "restartPolicy": "Never",
-                            "containers": [
-                                {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
-                            ],
-                        }
-                    },
-                }
-            ],
-        }
-    }
+    manifest = with_policy(1, "RestartPod")
     past = ran([trace_job("again", duration=4.0, fails=True, manifest=manifest)], cluster_of(1))
     (record,) = past.jobs
     assert record.outcome == "Failed"
@@ -215,6 +206,27 @@ def test_restarts_wait_for_their_back_off() -> None:
         (18.0, 22.0, "failed"),
     ]
     assert record.lost == {0: 8.0}
+
+
+@pytest.mark.parametrize("action", ["AbortJob", "TerminateJob"])
+def test_a_job_that_is_aborted_or_terminated_has_failed(action: str) -> None:
+    left = trace_job("left", fails=True, manifest=with_policy(2, action))
+    past = ran([left, trace_job("next", 1.0, replicas=2)], cluster_of(2))
+    assert [(record.outcome, record.end) for record in past.jobs] == [
+        ("Failed", 10.0),
+        ("Completed", 20.0),
+    ]
+    assert (past.jobs[0].broken, past.jobs[0].lost) == (0, {})
+    assert "failed with exit code 1" in past.jobs[0].reason
+
+
+def test_a_job_whose_pods_have_failed_does_not_run() -> None:
+    """Three of four pods fit and fail: the fourth one waits for a second that would run with it."""
+    past = ran([trace_job("elastic", fails=True, replicas=4, min=2)], cluster_of(3))
+    (record,) = past.jobs
+    assert (record.outcome, record.start, record.end) == ("Waiting", 0.0, None)
+    assert record.lost == {0: 30.0}
+    assert measure(past).summary["goodput"] == {"cpu": 0.0}
 
 
 def test_what_is_idle_where_no_waiting_pod_fits_is_unusable() -> None:
