@@ -24,13 +24,22 @@ from pumice.scheduler import Config, CycleResult
 from pumice.scheduler.simulate import ClusterObjects, Simulation
 from pumice.traces.jobs import ControlledJob, ControlledJobs, key_of
 
-__all__ = ["ClusterListener", "Ending", "VirtualCluster", "pod_key"]
+__all__ = ["MOST_CYCLES", "ClusterListener", "Ending", "VirtualCluster", "pod_key"]
 
-_TURNS = 1000
+MOST_CYCLES = 1000
 """Maximum number of cycles at one moment: a configuration may evict pods in circles."""
 
-_IDLE = 100
-"""After so many moments in a row that were only due, and at which nothing was decided, nothing is expected of later ones."""
+_RECURRENCE = 2 * 86_400.0
+"""Seconds after which dues that recur have been tried: windows of time open and close once a day."""
+
+_IDLE = 3000
+"""As many dues that recur in a row at most, at which nothing was decided."""
+
+_IN_VAIN = 200
+"""So many moments in a row at which pods are evicted or made again, and no Job ends or arrives, are no progress ..."""
+
+_ROUNDS = 10
+"""... if each pod that exists was so often concerned, on average."""
 
 
 class ClusterListener(Protocol):
@@ -82,6 +91,8 @@ class VirtualCluster:
         cycles: Number of cycles.
         decision_seconds: What they took.
         unsettled: Keys of Jobs for which the controller went on planning changes.
+        restless: Number of moments at which the scheduler did not come to an end.
+        is_in_circles: Whether pods are evicted or made again without end, so that nothing further happens.
     """
 
     def __init__(
@@ -126,9 +137,14 @@ class VirtualCluster:
         self._ended: dict[str, Pod] = {}
         self._due: float | None = None
         self._idle = 0
+        self._changed = 0.0
+        self._known_due = 0.0
+        self._in_vain = self._moved = 0
         self.cycles = 0
         self.decision_seconds = 0.0
         self.unsettled: set[str] = set()
+        self.restless = 0
+        self.is_in_circles = False
 
     # -- what is known beforehand --------------------------------------------------------------
 
@@ -149,13 +165,13 @@ class VirtualCluster:
         """
         job = self.jobs.add(raw, groups)
         self.jobs.take(pods)
+        self._in_vain = self._moved = 0
         self.expect(job.key, ending)
         return job
 
     def expect(self, job: str, ending: Ending) -> None:
         """Note how pods end that carry the name of a Job, by its key; without `submit`, none are made in place of evicted ones."""
         self._endings[job] = ending
-        self._idle = 0
 
     def set_end(self, pods: Iterable[str], now: float, ending: Ending) -> None:
         """Let pods that run end together, by key.
@@ -178,6 +194,8 @@ class VirtualCluster:
     @property
     def next_moment(self) -> float | None:
         """When something happens next; None if nothing does."""
+        if self.is_in_circles:
+            return None
         found = []
         while self._ends and not self._ends[0][2].pods:
             heapq.heappop(self._ends)  # all of them were evicted
@@ -185,18 +203,22 @@ class VirtualCluster:
             found.append(self._ends[0][0])
         if (due := self.jobs.next_due) is not None:
             found.append(self._since_zero(due))
-        if self._due is not None and (found or self._idle < _IDLE):
+        if self._due is not None and (found or not self._is_vain(self._due)):
             found.append(self._due)
         return min(found, default=None)
+
+    def _is_vain(self, due: float) -> bool:
+        """Whether all was tried that was due when something changed last, and what recurs since then."""
+        is_tried = due > self._changed + _RECURRENCE or self._idle >= _IDLE
+        return is_tried and due > self._known_due
 
     # -- moments -----------------------------------------------------------------------------
 
     def advance(self, now: float) -> bool:
         """Let happen what happens at a moment; whether anything does, apart from a cycle that decides nothing."""
         has_changed, is_due = False, True
-        self._idle += 1
-        moment = self._zero + now
-        for _ in range(_TURNS):
+        moment, moved = self._zero + now, self._moved
+        for _ in range(MOST_CYCLES):
             is_news = self._end(now) | self._control(now)
             has_changed |= is_news
             if not (is_news or is_due) or self._decides_nothing(moment):
@@ -205,9 +227,18 @@ class VirtualCluster:
             has_changed |= has_decided
             if not (has_decided or is_due):
                 break
+        else:
+            self.restless += 1
+        dues = self._dues(moment)
+        self._due = self._since_zero(min(dues)) if dues else None
+        self._idle += 1
         if has_changed:
-            self._idle = 0
-        self._due = self._next_cycle(moment)
+            self._idle, self._changed = 0, now
+            self._known_due = self._since_zero(max(dues)) if dues else now
+        if self._moved > moved:
+            self._in_vain += 1
+            rounds = _ROUNDS * len(self.simulation.pods)
+            self.is_in_circles = self._in_vain >= _IN_VAIN and self._moved >= rounds
         return has_changed
 
     def _decides_nothing(self, moment: float) -> bool:
@@ -222,13 +253,12 @@ class VirtualCluster:
         self.cycles += 1
         return result
 
-    def _next_cycle(self, moment: float) -> float | None:
-        """When a cycle is due although nothing happens."""
+    def _dues(self, moment: float) -> list[float]:
+        """When cycles are due although nothing happens, in UNIX seconds."""
         state = self.simulation.state
         dues = [*state.wakes, *state.gangs.dues.values()]
         dues += [until for _, until in state.pods.spared.values()]
-        due = min((each for each in dues if each > moment), default=None)
-        return None if due is None else self._since_zero(due)
+        return [due for due in dues if due > moment]
 
     def _since_zero(self, moment: float) -> float:
         """The earliest time since the zero that is not before a moment in UNIX seconds, which are rounded more."""
@@ -246,6 +276,7 @@ class VirtualCluster:
             self.jobs.drop(pod)
             self._leave(pod)
         if gone:
+            self._moved += len(gone)
             self._listener.evicted(gone, now)
         if started:
             self._start(started, now)
@@ -305,7 +336,11 @@ class VirtualCluster:
         ended, self._ended = self._ended, {}
         finished = [job for job in changes.jobs.values() if job.is_finished]
         over = {job.key for job in finished}
-        self._listener.removed([pod for pod in changes.gone if _job_of(pod) not in over], now)
+        removed = [pod for pod in changes.gone if _job_of(pod) not in over]
+        self._listener.removed(removed, now)
+        self._moved += len(removed)
+        if finished:
+            self._in_vain = self._moved = 0
         for pod in changes.gone:
             self._remove(pod, ended)
         for job in finished:

@@ -1,7 +1,8 @@
 """The run of a trace: its jobs are submitted to a cluster in virtual time, and what happens is recorded.
 
 The clock goes from one moment at which something happens to the next: a job arrives, pods end, or something is due. Equal input gives equal
-records. The run ends when no job can change any more; jobs that never end, or that no node can hold, do not keep it going.
+records. The run ends when no job can change any more; jobs that never end, or that no node can hold, do not keep it going. It
+ends, too, when pods are only evicted and made again.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,8 +12,8 @@ from pumice.api.pods import Pod
 from pumice.plugins import Registry
 from pumice.scheduler import Config
 from pumice.scheduler.simulate import ClusterObjects
-from pumice.traces.cluster import Ending, VirtualCluster
-from pumice.traces.jobs import without_uids
+from pumice.traces.cluster import MOST_CYCLES, Ending, VirtualCluster
+from pumice.traces.jobs import PASSES, without_uids
 from pumice.traces.records import JobRecord, Past, Progress
 from pumice.traces.sampling import PodKind, Sampler
 from pumice.traces.stories import Stories
@@ -80,13 +81,11 @@ class TraceRun:
         self._next = 0
         self._stamp = 0
         self._ended = 0
-        self._now = 0.0
 
     def steps(self) -> Iterator[Progress]:
         """Run to the end, or from where an earlier call was left."""
         jobs, cluster = self._trace.jobs, self._cluster
         while (now := self._next_moment()) is not None:
-            self._now = now
             before = self._next
             while self._next < len(jobs) and jobs[self._next].submit <= now:
                 self._submit(self._next)
@@ -98,6 +97,8 @@ class TraceRun:
 
     def _next_moment(self) -> float | None:
         found = self._cluster.next_moment
+        if self._cluster.is_in_circles:
+            return None
         if self._next == len(self._trace.jobs):
             return found
         arrival = self._trace.jobs[self._next].submit
@@ -142,9 +143,28 @@ class TraceRun:
             nodes=list(self._names),
             capacity=self._sampler.capacity(),
             resources=self._sampler.resources,
-            end=self._now,
+            end=moments[-1] if (moments := self._sampler.samples.moments) else 0.0,
             cycles=cluster.cycles,
             decision_seconds=cluster.decision_seconds,
-            is_whole=self._next_moment() is None,
+            is_whole=self._next_moment() is None and not cluster.is_in_circles,
             skipped=len(self._trace.skipped),
+            is_endless=cluster.is_in_circles,
+            remarks=self._remarks(),
         )
+
+    def _remarks(self) -> list[str]:
+        cluster, found = self._cluster, []
+        if cluster.is_in_circles:
+            found.append(
+                "the run ends here: pods are evicted or made again without end, and no Job ends or arrives any more"
+            )
+        if cluster.restless:
+            found.append(
+                f"at {cluster.restless:,} moments the scheduler went on deciding after {MOST_CYCLES:,} cycles; the clock went on"
+            )
+        if cluster.unsettled:
+            found.append(
+                f"of {len(cluster.unsettled):,} Jobs, such as {min(cluster.unsettled)}, the controller went on planning changes "
+                f"after {PASSES} passes; they were left as they were then"
+            )
+        return found

@@ -138,8 +138,10 @@ class Past:
         end: The virtual moment that was reached.
         cycles: Number of scheduling cycles.
         decision_seconds: What the cycles took, by the given clock.
-        is_whole: False if the run was stopped before its end.
+        is_whole: False if the run was stopped before its end, or has none.
         skipped: Number of lines of the trace that were skipped.
+        is_endless: Whether it has none: pods are only evicted and made again.
+        remarks: What a user should know of the run, each a sentence.
     """
 
     jobs: list[JobRecord]
@@ -152,3 +154,5 @@ class Past:
     decision_seconds: float
     is_whole: bool
     skipped: int
+    is_endless: bool = False
+    remarks: list[str] = field(default_factory=list)

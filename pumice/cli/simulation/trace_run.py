@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from pumice.api.fields import plain
 from pumice.api.nodes import Node
 from pumice.cli import exits
 from pumice.cli.files.checking import registry
@@ -67,9 +68,12 @@ def simulate_trace(
     else:
         pasts = [run_world(given, base)]
     has_failed = answers.give(pasts)
-    if stopped := [past for past in pasts if not past.is_whole]:
+    for remark in dict.fromkeys(remark for past in pasts for remark in past.remarks):
+        note(plain(remark))
+    if stopped := [past for past in pasts if not (past.is_whole or past.is_endless)]:
         note(f"stopped after {stopped[0].end:,.0f} s of the trace")
         exits.finish(exits.INTERRUPTED)
+    has_failed |= any(past.is_endless for past in pasts)
     exits.finish(exits.REFUSED if has_failed else exits.FINE)
 
 
