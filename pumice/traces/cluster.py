@@ -41,6 +41,9 @@ _IN_VAIN = 200
 _ROUNDS = 10
 """... if each pod that exists was so often concerned, on average."""
 
+_GANG = "gang "
+"""Stands before keys of gangs where those of Jobs are, too."""
+
 
 class ClusterListener(Protocol):
     """Is told what happens, in order."""
@@ -173,6 +176,10 @@ class VirtualCluster:
         """Note how pods end that carry the name of a Job, by its key; without `submit`, none are made in place of evicted ones."""
         self._endings[job] = ending
 
+    def expect_gang(self, gang: str, ending: Ending) -> None:
+        """Note how pods of a gang end for whose Job nothing is noted, or that have none."""
+        self._endings[f"{_GANG}{gang}"] = ending
+
     def set_end(self, pods: Iterable[str], now: float, ending: Ending) -> None:
         """Let pods that run end together, by key.
 
@@ -287,9 +294,12 @@ class VirtualCluster:
         batches: dict[str, list[str]] = {}
         for pod in started:
             self.jobs.put(pod)
-            batches.setdefault(_job_of(pod), []).append(pod_key(pod))
-        for job, pods in batches.items():
-            self.set_end(pods, now, self._endings.get(job, Ending(None)))
+            owner, key = _job_of(pod), pod_key(pod)
+            if owner not in self._endings:
+                owner = f"{_GANG}{self.simulation.gang_of(key)}"
+            batches.setdefault(owner, []).append(key)
+        for owner, pods in batches.items():
+            self.set_end(pods, now, self._endings.get(owner, Ending(None)))
         self._listener.started(started, now)
 
     def _leave(self, pod: Pod) -> None:

@@ -152,7 +152,8 @@ class _Future:
             ):
                 self._submit(raw, job, group, pods.get(key, ()))
         for gang, members in pods.items():
-            self._let_end(known.now, members, owners.get(gang), groups.get(gang))
+            if (group := groups.get(gang)) is not None:  # pods without a gang are services of nodes
+                self._let_end(known.now, members, owners.get(gang), group)
 
     def _submit(self, raw: Raw, job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> None:
         """Take in a Job that waits; one that has all its pods needs no controller."""
@@ -165,25 +166,25 @@ class _Future:
             self._cluster.submit(raw, Ending(duration), stored, pods)
         self._starts.minimums[key] = min_available(job)
         if duration is None:
-            self._starts.endless.add(key)
+            self._starts.endless.add(self._gangs[key])
 
-    def _let_end(
-        self, now: float, pods: Sequence[Pod], job: Job | None, group: PodGroup | None
-    ) -> None:
-        """Let the pods of a gang end that run, those that started together at the same moment."""
+    def _let_end(self, now: float, pods: Sequence[Pod], job: Job | None, group: PodGroup) -> None:
+        """Let the pods of a gang end that run, those that started together at the same moment, and those that start later."""
         starts: dict[float, list[str]] = {}
         for pod in pods:
             if pod.spec.node_name and pod.status.phase in ("", "Pending", "Running"):
                 begun = parse_time(pod.status.start_time or pod.metadata.creation_timestamp) or now
                 starts.setdefault(begun, []).append(pod_key(pod))
-        if not starts or group is None:
-            return  # pods without a gang are services of nodes
         duration = stated(group.metadata, pods[0].metadata)
         if duration is None and job is not None:
             duration = self._durations.of(job)
         if duration is None:
-            self._unknown += 1
+            if starts:
+                self._unknown += 1
+            else:
+                self._starts.endless.add(_group_key(group))
             return
+        self._cluster.expect_gang(_group_key(group), Ending(duration))
         for begun, names in sorted(starts.items()):
             left = Ending(max(begun + duration - now, 0.0))
             self._cluster.set_end(names, 0.0, left)
@@ -223,7 +224,7 @@ class _Future:
             )
         state = self._cluster.simulation.state
         gang = self._gangs[key]
-        unknown = self._unknown + len(self._starts.endless & self._starts.first.keys())
+        unknown = self._unknown + len(self._starts.endless_begun)
         is_too_large = gang in state.jobs and state.jobs[gang].is_too_large
         if unknown and not is_too_large:
             gangs = "1 gang that runs" if unknown == 1 else f"{unknown} gangs that run"
@@ -242,7 +243,8 @@ class _FirstStarts:
 
     Attributes:
         minimums: Pods that must run, by Job.
-        endless: Jobs of which it is not known how long they run.
+        endless: Gangs of which it is not known how long they run.
+        endless_begun: Those of them of which pods have started.
         first: Their first starts.
         running: How many pods of a Job have started and were not lost.
     """
@@ -250,6 +252,7 @@ class _FirstStarts:
     def __init__(self) -> None:
         self.minimums: dict[str, int] = {}
         self.endless: set[str] = set()
+        self.endless_begun: set[str] = set()
         self.first: dict[str, float] = {}
         self.running: dict[str, int] = {}
 
@@ -257,6 +260,8 @@ class _FirstStarts:
         """Pods run from now on."""
         for pod in pods:
             job = f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
+            if (gang := _gang_of(pod)) in self.endless:
+                self.endless_begun.add(gang)
             running = self.running[job] = self.running.get(job, 0) + 1
             if running >= self.minimums.get(job, running + 1):
                 self.first.setdefault(job, now)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
@@ -43,6 +44,15 @@ def forecasts(
     jobs: list[dict[str, Any]], *runs: str, limit: float = 60.0
 ) -> dict[str, StartForecast]:
     groups, pods = zip(*map(running, runs), strict=True) if runs else ((), ())
+    return forecasts_among(jobs, list(groups), list(pods), limit=limit)
+
+
+def forecasts_among(
+    jobs: list[dict[str, Any]],
+    groups: list[dict[str, Any]],
+    pods: list[dict[str, Any]],
+    limit: float = 60.0,
+) -> dict[str, StartForecast]:
     objects = ClusterObjects(
         nodes=[msgspec.convert(node("n", "4"), Node)],
         queues=[msgspec.convert(queue("default"), Queue)],
@@ -94,3 +104,35 @@ def test_it_looks_ahead_only_as_long_as_it_may() -> None:
     jobs = [stored("runs", phase="Running", duration="50m"), stored("next", phase="Pending")]
     found = forecasts(jobs, "runs", limit=-1.0)["default/next"]
     assert found == StartForecast(None, "starts in more than 0 s; no more is computed")
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [({"pumice.dev/duration": "30m"}, 70 * 60.0), ({}, None)]
+)
+def test_a_gang_without_a_job_ends_too_when_it_says(
+    said: dict[str, str], seconds: float | None
+) -> None:
+    """It waits before the Job, for a pod of 50 minutes that began ten minutes ago."""
+    group, running_pod = running("runs")
+    before = pod_group("before", 1, phase="Inqueue")
+    before["metadata"] |= {"annotations": said, "creationTimestamp": STARTED}
+    after = stored("after", phase="Pending")
+    after["metadata"]["creationTimestamp"] = "2027-01-15T07:55:00Z"
+    found = forecasts_among(
+        [stored("runs", phase="Running", duration="50m"), after],
+        [group, before],
+        [running_pod, pod("before-0", group="before", cpu="4")],
+    )["default/after"]
+    assert found.seconds == seconds
+    assert seconds or found.message.startswith("when it starts is not known: of 1 gang that runs")
+
+
+def test_pods_of_a_running_job_that_start_later_end_too() -> None:
+    elastic = stored("runs", phase="Running", duration="20m")
+    elastic["spec"]["tasks"][0]["replicas"] = 2
+    group, first = running("runs")
+    second = pod("runs-w-1", group="runs-uid-runs", cpu="4")
+    after = stored("after", phase="Pending")
+    after["metadata"]["creationTimestamp"] = "2027-01-15T07:55:00Z"
+    found = forecasts_among([elastic, after], [group], [first, second])
+    assert found["default/after"].seconds == 30 * 60
