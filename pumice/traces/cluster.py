@@ -193,11 +193,6 @@ class VirtualCluster:
         if ending.duration is not None:
             heapq.heappush(self._ends, (now + ending.duration, next(self._numbers), batch))
 
-    def pods_of(self, gang: str) -> list[str]:
-        """Keys of the pods of a gang."""
-        job = self.simulation.state.jobs.get(gang)
-        return list(job.tasks) if job is not None else []
-
     @property
     def next_moment(self) -> float | None:
         """When something happens next; None if nothing does."""
@@ -216,8 +211,8 @@ class VirtualCluster:
 
     def _is_vain(self, due: float) -> bool:
         """Whether all was tried that was due when something changed last, and what recurs since then."""
-        is_tried = due > self._changed + _RECURRENCE or self._idle >= _IDLE
-        return is_tried and due > self._known_due
+        is_late = due > self._changed + _RECURRENCE or self._idle >= _IDLE
+        return is_late and due > self._known_due
 
     # -- moments -----------------------------------------------------------------------------
 
@@ -241,7 +236,7 @@ class VirtualCluster:
         self._idle += 1
         if has_changed:
             self._idle, self._changed = 0, now
-            self._known_due = self._since_zero(max(dues)) if dues else now
+            self._known_due = self._since_zero(max(dues, default=moment))
         if self._moved > moved:
             self._in_vain += 1
             rounds = _ROUNDS * len(self.simulation.pods)

@@ -5,7 +5,7 @@ records. The run ends when no job can change any more; jobs that never end, or t
 ends, too, when pods are only evicted and made again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from pumice.api.meta import Raw, format_time
 from pumice.api.pods import Pod
@@ -37,7 +37,6 @@ class TraceRun:
         admit: Callable[[Raw], Admitted],
         registry: Registry,
         measure_time: Callable[[], float],
-        ends: Mapping[str, float | None] = {},
         admitted_pod: Callable[[Raw], Raw] = lambda pod: pod,
     ) -> None:
         """Prepare a run.
@@ -49,7 +48,6 @@ class TraceRun:
             admit: Admission of a new Job.
             registry: The job plugins.
             measure_time: The clock that measures cycles, in seconds.
-            ends: When gangs end that run in the cluster, by `namespace/name` of their PodGroup; None for those that never do.
             admitted_pod: A new pod as an API server stores it.
 
         Raises:
@@ -67,8 +65,6 @@ class TraceRun:
             measure_time=measure_time,
             admitted=admitted_pod,
         )
-        for key, end in ends.items():
-            cluster.set_end(cluster.pods_of(key), 0.0, Ending(end))
         self._records = [JobRecord(job, number) for number, job in enumerate(trace.jobs)]
         kinds = [self._submissions.kind_of(job) for job in trace.jobs]
         self._kinds = kinds
@@ -80,7 +76,6 @@ class TraceRun:
         self._stories.rows = {name: row for row, name in enumerate(self._names)}
         self._next = 0
         self._stamp = 0
-        self._ended = 0
 
     def steps(self) -> Iterator[Progress]:
         """Run to the end, or from where an earlier call was left."""

@@ -134,7 +134,7 @@ class ControlledJob:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is over; an aborted one is, since nobody resumes it."""
+        """Whether it is over; an aborted one is, since no user resumes it here."""
         return self.phase in FINISHED or self.phase == ABORTED
 
     @property

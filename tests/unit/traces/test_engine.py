@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.api.podgroups import PodGroup
-from pumice.api.pods import Pod
 from pumice.scheduler import load_config
 from pumice.scheduler.config import DEFAULT
 from pumice.traces.measures import measure
 from pumice.traces.records import Past, PodRuns
 from pumice.traces.trace import TraceJob
 from tests.kit.builders import job as manifest_of
-from tests.kit.builders import pod, pod_group, queue, task
+from tests.kit.builders import queue, task
 from tests.kit.examples import examples
 from tests.kit.traces import GREEDY, cluster_of, ran, trace_job, trace_run
 
@@ -276,14 +274,3 @@ def test_the_cost_of_a_job_does_not_grow_with_the_number_of_jobs() -> None:
         return past.cycles
 
     assert looks(60) == 2 * looks(30)
-
-
-def test_what_runs_in_the_cluster_ends_when_it_is_said_to() -> None:
-    objects = cluster_of(2)
-    objects.pod_groups = [msgspec.convert(pod_group("there", 1, phase="Running"), PodGroup)]
-    running = pod("there-0", group="there", cpu="2", node="n0", phase="Running")
-    objects.pods = [msgspec.convert(running, Pod)]
-    jobs = [trace_job("next", 1.0)]
-    assert starts_of(ran(jobs, objects, ends={"default/there": 7.5})) == [7.5]
-    assert starts_of(ran(jobs, objects, ends={"default/there": None})) == [None]
-    assert starts_of(ran(jobs, objects)) == [None]
