@@ -35,11 +35,9 @@ _RECURRENCE = 2 * 86_400.0
 _IDLE = 3000
 """As many dues that recur in a row at most, at which nothing was decided."""
 
-_IN_VAIN = 200
-"""So many moments in a row at which pods are evicted or made again, and no Job ends or arrives, are no progress ..."""
-
-_ROUNDS = 10
-"""... if each pod that exists was so often concerned, on average."""
+_IN_VAIN, _ROUNDS = 200, 10
+"""Moments in a row at which pods are evicted or made again without that a Job ends or arrives: so many are no progress, if each pod that
+exists was so often concerned, on average."""
 
 _GANG = "gang "
 """Stands before keys of gangs where those of Jobs are, too."""
