@@ -9,7 +9,7 @@ import pytest
 
 from pumice.cli.simulation.trace_run import _ProgressLine, progress_text
 from pumice.traces.records import Progress
-from tests.kit.builders import job, node, queue
+from tests.kit.builders import job, node, queue, task
 from tests.unit.cli.conftest import Pumice, texts
 from tests.unit.traces.test_evalys import swf
 
@@ -199,6 +199,19 @@ def test_an_empty_trace_and_skipped_lines(pumice: Pumice) -> None:
     assert lines[5:] == ["-: 2 more lines skipped"]
     ran = pumice("simulate", "--trace", "-", stdin=text)
     assert "for example --nodes 2x1cpu (the header of the trace suggests these)" in ran.err
+
+
+def test_a_run_that_makes_no_progress_says_so(pumice: Pumice) -> None:
+    spec = {
+        "tasks": job("", [task("w", 1, cpu="1")])["spec"]["tasks"],
+        "policies": [{"event": "PodFailed", "action": "RestartJob"}],
+        "maxRetry": 1_000_000,
+    }
+    line = json.dumps({"submit": 0, "duration": 1, "fails": True, "manifest": {"spec": spec}})
+    ran = pumice("simulate", "--trace", "-", "--nodes", "1x1cpu", "-o", "json", stdin=line)
+    assert (ran.code, ran.json["summary"]["is_whole"]) == (1, False)
+    assert ran.err.count("pods are evicted or made again without end") == 1
+    assert "stopped after" not in ran.err
 
 
 def test_a_drawn_trace_is_simulated(pumice: Pumice) -> None:
