@@ -1,13 +1,14 @@
 """Room in one place: of the bundles that go first as few as suffice, without those that turn out not to be needed.
 
-Arithmetic says how many may suffice. Where more than room decides, it is tried on a statement with ever more of them gone, and what
-was too much is put back.
+Arithmetic says how many must go at least. Where more than room decides, it is tried on a statement with ever more of them gone, and
+what was too much is put back.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from pumice.scheduler.eviction.bundles import VictimBundle
+from pumice.scheduler.eviction.bundles import VictimBundle, broken_gangs
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
@@ -18,7 +19,7 @@ _EXTENSIONS = 6
 """Trials with ever more bundles gone, each time four times as many, for which arithmetic says that there is room."""
 
 _TRIALS = 64
-"""Trials after which bundles are no longer put back to find out whether they are needed."""
+"""Trials, where they cost much, after which bundles are no longer put back to find out whether they are needed."""
 
 Cost = tuple[float | str, ...]
 """What places are compared by: the less the better, and the name or the row last."""
@@ -30,6 +31,10 @@ class EvictionPlace(Protocol):
     @property
     def is_tried(self) -> bool:
         """Whether more than room decides, so that it is to be tried."""
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether a trial costs so much that there may be few of them."""
 
     @property
     def is_enough(self) -> bool:
@@ -47,8 +52,8 @@ class EvictionPlace(Protocol):
     def promise(self, statement: Statement, /) -> bool:
         """Promise places on a statement on which bundles have gone; whether there are enough."""
 
-    def cost(self, victims: Sequence[TaskInfo]) -> Cost:
-        """What it costs to evict pods, all of which are still there."""
+    def cost(self, victims: Sequence[TaskInfo], broken: int, /) -> Cost:
+        """What it costs to evict pods, all of which are still there, and to break so many gangs."""
 
 
 class EvictionPlaces(Protocol):
@@ -71,12 +76,14 @@ class FoundRoom(NamedTuple):
         cost: What it costs.
         place: The place.
         victims: The pods that have to go, in their order.
+        broken: The gangs that are broken with them.
         steps: What was decided when it was tried; None if it was not.
     """
 
     cost: Cost
     place: EvictionPlace
     victims: Sequence[TaskInfo]
+    broken: Sequence[JobInfo]
     steps: Steps | None
 
     def apply(self, statement: Statement) -> None:
@@ -108,6 +115,7 @@ class EvictionAttempt:
             place: The place.
             safe_last: Whether bundles with which no gang is broken are put back after all others, wherever they stand.
         """
+        self._session = session
         self._time = session.time
         self._statement = statement
         self._before = statement.savepoint()
@@ -123,7 +131,9 @@ class EvictionAttempt:
         steps = self._statement.cut(self._before) if self._place.is_tried else None
         if needed is not None:
             victims = _victims(needed)
-            self.found = FoundRoom(self._place.cost(victims), self._place, victims, steps)
+            broken = broken_gangs(self._session, victims)
+            cost = self._place.cost(victims, len(broken))
+            self.found = FoundRoom(cost, self._place, victims, broken, steps)
 
     def _needed(self) -> Sequence[VictimBundle] | None:
         """The bundles that have to go; if that is tried, they have gone on the statement, with the places promised."""
@@ -134,18 +144,39 @@ class EvictionAttempt:
         needed = self.without_spare(chosen)
         if not place.is_tried or self._fits(needed):
             return needed  # no bundle can be put back without the room becoming too little
-        low, step = 0, max(1, len(chosen))
-        is_tried = len(needed) == len(chosen)
-        while is_tried or not self._fits(chosen):
-            is_tried = False
-            low = len(chosen)
+        if len(needed) == len(chosen) or not self._fits(chosen):
+            extend = self._in_leaps if place.is_costly else self._one_after_the_other
+            if not extend(source):
+                return None
+        return self._reprieve(chosen)  # with fewer of the first ones there is no room
+
+    def _one_after_the_other(self, source: Iterator[VictimBundle]) -> bool:
+        """Let one bundle more go, until there is room; False if there is none without all of them.
+
+        Not every length can be passed over: a pod may need one of those that go later, by affinity.
+        """
+        while self.extend(source, 1):
+            self._time.check()
+            for task in self.chosen[-1].tasks:
+                self._statement.evict(task)
+            if self._place.promise(self._statement):
+                return True
+        return False
+
+    def _in_leaps(self, source: Iterator[VictimBundle]) -> bool:
+        """Let ever more bundles go, until there is room, then find by halves the first one with which there is; False if there is none."""
+        place, chosen = self._place, self.chosen
+        low, step = len(chosen), max(1, len(chosen))
+        while True:
             self._statement.roll_back(self._before)  # plugins are asked about pods on their nodes
             if self._trials > _EXTENSIONS or not self.extend(source, step):
-                return None
+                return False
+            if self._fits(chosen):
+                break
+            low = len(chosen)
             step *= 4
         high = len(chosen)
         while low + 1 < high:
-            self._time.check()
             middle = (low + high) // 2
             if self._fits(chosen[:middle]):
                 high = middle
@@ -153,7 +184,8 @@ class EvictionAttempt:
                 low = middle
         for bundle in chosen[high:]:
             place.put_back(bundle)
-        return self._reprieve(chosen[:high])
+        del chosen[high:]
+        return True
 
     # -- arithmetic --------------------------------------------------------------------------
 
@@ -194,6 +226,12 @@ class EvictionAttempt:
 
     # -- trials ------------------------------------------------------------------------------
 
+    def would_do(self, chosen: Sequence[VictimBundle]) -> bool:
+        """Whether there would be room once these bundles had gone; the statement is left as it was."""
+        fits = self._fits(chosen)
+        self._statement.roll_back(self._before)
+        return fits
+
     def _fits(self, chosen: Sequence[VictimBundle]) -> bool:
         """Whether there is room once these bundles have gone, and nothing else."""
         self._time.check()
@@ -207,7 +245,7 @@ class EvictionAttempt:
         """Put back the bundles that are not needed: many at once, and fewer where that is too much."""
         place, kept = self._place, chosen
         parts = [self._in_order_of_return(chosen)]
-        while parts and self._trials < _TRIALS:
+        while parts and not (place.is_costly and self._trials >= _TRIALS):
             part = parts.pop()
             without = set(part)
             rest = [bundle for bundle in kept if bundle not in without]

@@ -19,7 +19,7 @@ from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import Reversed
 
-__all__ = ["VictimBundle", "VictimOrder", "breaks", "bundles", "wanted_columns"]
+__all__ = ["VictimBundle", "VictimOrder", "broken_gangs", "bundles", "wanted_columns"]
 
 
 class VictimBundle(msgspec.Struct, frozen=True, eq=False):
@@ -240,9 +240,13 @@ def _safe(job: JobInfo, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
     return found
 
 
-def breaks(job: JobInfo, tasks: Sequence[TaskInfo]) -> bool:
-    """Whether a gang that is not below its minimum would be so without these pods, which are still there."""
-    return len(_safe(job, tasks)) < len(tasks)
+def broken_gangs(session: Session, victims: Sequence[TaskInfo]) -> Sequence[JobInfo]:
+    """Gangs that have their minimum and would not any more without pods that are still there."""
+    jobs = session.state.jobs
+    lost: dict[str, list[TaskInfo]] = {}
+    for task in victims:
+        lost.setdefault(task.job, []).append(task)
+    return [jobs[key] for key, tasks in lost.items() if len(_safe(jobs[key], tasks)) < len(tasks)]
 
 
 def wanted_columns(needs: Ints) -> Ints:

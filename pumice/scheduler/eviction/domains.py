@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from pumice.scheduler.eviction.attempt import Cost, EvictionAttempt, FoundRoom
 from pumice.scheduler.eviction.bundles import VictimBundle, bundles, wanted_columns
-from pumice.scheduler.eviction.nodes import broken_gangs, highest_importance
+from pumice.scheduler.eviction.nodes import highest_importance
 from pumice.scheduler.eviction.room import Room
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.eviction.starving_jobs import lacking, waits
@@ -39,7 +39,7 @@ _ROUNDS = 8
 class _DomainPlace(Room):
     """A domain in which room is made for a gang; see `attempt.EvictionPlace`."""
 
-    is_tried = True
+    is_tried = is_costly = True
 
     def __init__(self, domains: "DomainPlaces", domain: Domain) -> None:
         session = self._session = domains.turn.session
@@ -62,13 +62,10 @@ class _DomainPlace(Room):
         tasks.promise(turn, self.domain)
         return turn.has_enough
 
-    def cost(self, victims: Sequence[TaskInfo]) -> Cost:
+    def cost(self, victims: Sequence[TaskInfo], broken: int, /) -> Cost:
         """Gangs broken, the highest priority, pods, tier, how full it is afterwards; where pods go for themselves, the priority first."""
-        session, setting = self._session, self._rules.setting
-        highest, broken = (
-            highest_importance(session, victims),
-            len(broken_gangs(session, victims)),
-        )
+        setting = self._rules.setting
+        highest = highest_importance(self._session, victims)
         is_first = setting.priority_first or not setting.by_gang
         first = (highest, broken) if is_first else (broken, highest)
         fullness = self._fullness(victims) if self._domains.are_several else 0.0
@@ -151,14 +148,16 @@ class _DomainPlace(Room):
         return f"even without {gone}, {where} {found} of {needed} pods"
 
     def what_would_break(self, attempt: EvictionAttempt) -> str:
-        """Which gang would have to be broken for an attempt to succeed, if none may be."""
+        """Which gang would have to be broken for an attempt to succeed, if none may be and that may help; it is tried if room is no matter."""
         setting = self._rules.setting
         if setting.breaks or not setting.by_gang:
             return ""
         breaking = replace(self._rules, setting=replace(setting, breaks=True))
         whole = (bundle for bundle in self._source(breaking) if bundle.is_whole)
-        before = len(attempt.chosen)
+        before, is_enough = len(attempt.chosen), self.is_enough
         if not attempt.extend(self._allowed(whole), 1):
+            return ""
+        if is_enough and not attempt.would_do(attempt.chosen):
             return ""
         needed = attempt.without_spare(attempt.chosen[before:])
         job = (needed or attempt.chosen[before:])[0].job

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Sequence
 import numpy as np
 
 from pumice.scheduler.eviction.attempt import Cost, EvictionAttempt, FoundRoom
-from pumice.scheduler.eviction.bundles import VictimBundle, VictimOrder, breaks
+from pumice.scheduler.eviction.bundles import VictimBundle, VictimOrder
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.eviction.survey import may_go
 from pumice.scheduler.model.axis import Ints
@@ -24,7 +24,7 @@ from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["NodeBounds", "NodePlaces", "broken_gangs", "highest_importance"]
+__all__ = ["NodeBounds", "NodePlaces", "highest_importance"]
 
 NO_VICTIM = -(1 << 63)
 """Highest priority of no victims."""
@@ -129,22 +129,24 @@ class NodeBounds:
         free = (allocatable - used + nodes.releasing[row] - nodes.pipelined[row]).tolist()
         return [need.amount - free[need.column] for need in self.ranking.pods.shape.needs]
 
-    def cost(self, row: int, victims: Sequence[TaskInfo]) -> Cost:
+    def cost(self, row: int, victims: Sequence[TaskInfo], broken: int) -> Cost:
         """The highest priority of victims, gangs broken, victims, the node's scores (the better the smaller), and its row."""
         highest = highest_importance(self._session, victims)
-        broken = len(broken_gangs(self._session, victims))
         return (highest, broken, len(victims), *self._scores[row], row)
 
-    def first(self, examined: Container[int]) -> Cost | None:
-        """The node with the lowest bound that has not been examined; examined ones are left out until `settle`."""
+    def take(self, examined: Container[int], best: Cost | None) -> int | None:
+        """Take the node with the lowest bound, until `settle` or `put_back`; None if none that was not examined can be better than the best."""
         self._sync()
         heap, costs = self._heap, self._costs
         while heap:
             cost = heap[0]
             row = int(cost[-1])
-            if row not in examined and costs.get(row) == cost:
-                return cost
+            is_current = row not in examined and costs.get(row) == cost
+            if is_current and best is not None and best <= cost:
+                return None
             heapq.heappop(heap)
+            if is_current:
+                return row
         return None
 
     def settle(self, row: int, cost: Cost | None) -> None:
@@ -212,6 +214,8 @@ class _NodePlace:
 
     __slots__ = ("_lacks", "_needs", "_nodes", "_tasks", "is_tried", "row")
 
+    is_costly = False
+
     def __init__(self, nodes: "NodePlaces", row: int, tasks: Sequence[TaskInfo]) -> None:
         self._nodes = nodes
         self._tasks = tasks
@@ -246,8 +250,8 @@ class _NodePlace:
         statement.pipeline(nodes.preemptor.task, nodes.session.state.nodes.order[self.row])
         return True
 
-    def cost(self, victims: Sequence[TaskInfo]) -> Cost:
-        return self._nodes.bounds.cost(self.row, victims)
+    def cost(self, victims: Sequence[TaskInfo], broken: int, /) -> Cost:
+        return self._nodes.bounds.cost(self.row, victims, broken)
 
 
 class NodePlaces:
@@ -277,16 +281,20 @@ class NodePlaces:
 
     def following(self, best: FoundRoom | None) -> Sequence[_NodePlace]:
         """The nodes to look at; none if no other one can be better than the best that was found."""
-        rows: list[int] = []
-        while len(rows) < self._size:
-            bound = self.bounds.first(self._examined)
-            if bound is None or (best is not None and best.cost <= bound):
-                break
-            row = int(bound[-1])
-            self._examined[row] = None
-            rows.append(row)
-        self._size *= _GROWTH
-        return self._places(rows) if rows else ()
+        least = best.cost if best is not None else None
+        while True:
+            rows: list[int] = []
+            while len(rows) < self._size:
+                row = self.bounds.take(self._examined, least)
+                if row is None:
+                    break
+                self._examined[row] = None
+                rows.append(row)
+            self._size *= _GROWTH
+            if not rows:
+                return ()
+            if found := self._places(rows):
+                return found
 
     def _places(self, rows: Sequence[int]) -> Sequence[_NodePlace]:
         """Nodes with the pods that plugins let go, in order; where they refuse any, this is noted."""
@@ -328,15 +336,6 @@ class NodePlaces:
                 self.bounds.put_back(row)
             else:
                 self.bounds.settle(row, cost)
-
-
-def broken_gangs(session: Session, victims: Sequence[TaskInfo]) -> Sequence[JobInfo]:
-    """Gangs that have their minimum and would not any more without pods that are still there."""
-    jobs = session.state.jobs
-    lost: dict[str, list[TaskInfo]] = {}
-    for task in victims:
-        lost.setdefault(task.job, []).append(task)
-    return [jobs[key] for key, tasks in lost.items() if breaks(jobs[key], tasks)]
 
 
 def highest_importance(session: Session, victims: Sequence[TaskInfo]) -> int:

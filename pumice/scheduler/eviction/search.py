@@ -72,12 +72,15 @@ class Search:
         session = self._session
         if not tasks:
             return False, None
-        turn, failure = GangTurn(session, queue, job, session.statement()), None
+        turn = GangTurn(session, queue, job, session.statement())
+        found: FoundRoom | EvictionFailure | None = None
         if self._setting.by_gang or seeks_domain(session, job):
-            failure = self._together(turn, rules, tasks)
+            found = self._together(turn, rules, tasks)
         elif may_help(session, self.surveys, rules, queue, job):
             self._one_by_one(turn, rules, tasks)
-        return self._finish(turn.statement, job), failure
+        broken = found.broken if isinstance(found, FoundRoom) else ()
+        gets = self._finish(turn.statement, job, broken)
+        return gets, found if isinstance(found, EvictionFailure) else None
 
     def find(
         self, places: EvictionPlaces, statement: Statement, *, safe_last: bool = False
@@ -95,7 +98,7 @@ class Search:
         places.end()
         return best
 
-    def _finish(self, statement: Statement, job: JobInfo) -> bool:
+    def _finish(self, statement: Statement, job: JobInfo, broken: Sequence[JobInfo]) -> bool:
         """Commit the evictions for a gang if they are enough for it; otherwise undo them.
 
         A gang that needs no victims is left to `allocate`, whether that comes before or after.
@@ -116,7 +119,7 @@ class Search:
             event = Event("Pod", task.namespace, task.name, "Normal", "Preempted", message)
             session.events.append(event)
         if self._setting.by_gang:
-            session.events.extend(_of_broken_gangs(session, victims, job))
+            session.events.extend(_of_broken_gangs(broken, victims, job))
         session.outcome(job)
         session.commit(statement)
         self._tentative.clear()
@@ -209,7 +212,7 @@ class Search:
 
     def _together(
         self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]
-    ) -> EvictionFailure | None:
+    ) -> FoundRoom | EvictionFailure | None:
         """Evict for a gang, and promise it its places; what it would still lack if that is not possible, as far as that is known."""
         session, queue, job, statement, _ = turn
         waiting = [each for each in job.tasks.values() if each.status is PENDING]
@@ -236,7 +239,7 @@ class Search:
             found = self.find(domains, statement, safe_last=not setting.priority_first)
             if found is not None:
                 found.apply(statement)
-                return None
+                return found
             if self.surveys.is_current(seen):
                 self._failed[kind] = domains.lacks
                 return EvictionFailure(lacks=domains.lacks)
@@ -312,13 +315,12 @@ class Search:
 
 
 def _of_broken_gangs(
-    session: Session, victims: Sequence[TaskInfo], job: JobInfo
+    gangs: Sequence[JobInfo], victims: Sequence[TaskInfo], job: JobInfo
 ) -> Iterator[Event]:
     """What the owners of gangs are told that lose their minimum by evictions that have been decided."""
-    for other, count in Counter(task.job for task in victims).items():
-        broken = session.state.jobs[other]
-        if not broken.is_short or broken.ready + count < broken.min_member:
-            continue
+    counts = Counter(task.job for task in victims)
+    for broken in gangs:
+        count = counts[broken.key]
         left = sum([broken.counts[status] for status in ALLOCATED_LIKE])
         pods = f"{count} pod{'' if count == 1 else 's'}"
         what = (

@@ -133,6 +133,8 @@ def test_gangs_are_evicted_for_gangs(case: Raw) -> None:
         assert message in told[name]
     if "why" in expect:
         assert expect["why"] in result.pending["ns/p"].summary
+    if "why_not" in expect:
+        assert expect["why_not"] not in result.pending["ns/p"].summary
     assert not any(_settle(scenario, result))
     assert _runs(scenario) == expect["runs"]
     for name, nodes in expect.get("on", {}).items():

@@ -317,3 +317,35 @@ def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
         rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
         plans.append(search.place(preemptor, rules, statement))
     assert [plan is not None for plan in plans] == [True, False, True]
+
+
+def test_bounds_take_no_more_memory_with_every_search_for_pods_of_their_class() -> None:
+    """The port is taken everywhere; on the first node by a pod that may not go."""
+    free = [[f"n{number}", 4, "8Gi"] for number in range(3)]
+    ports = {"ports": [80]}
+    cluster = {
+        "classes": {"high": 100},
+        "nodes": free,
+        "queues": [["q1"]],
+        "podgroups": [
+            ["ns", "old", "q1", 0, "Running"],
+            ["ns", "new", "q1", 1, "Inqueue", {"prio": "high"}],
+        ],
+        "pods": [
+            *(["ns", f"old-{name}", name, "Running", 1, 0, "old", ports] for name, *_ in free[1:]),
+            ["ns", "alone", "n0", "Running", 1, 0, "", ports],
+            ["ns", "new-0", "", "Pending", 1, 0, "new", ports],
+        ],
+    }
+    tiers: list[list[Any]] = [["priority", "gang"], ["predicates"]]
+    session = open_session(Scenario(cluster, config_text(tiers)))
+    search, statement = Search(session, PREEMPT), session.statement()
+    (preemptor,) = _waiting(session)
+    rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
+    sizes = []
+    for _ in range(4):
+        places = search.nodes(preemptor, rules, statement)
+        assert search.find(places, statement) is not None
+        sizes.append(len(places.bounds._heap))
+    assert len(set(sizes[1:])) == 1
+    session.close()

@@ -118,6 +118,32 @@ def test_filters_are_asked_again_after_an_eviction(*, preemptable: bool) -> None
     assert scenario.cycle().evicted == (["c1/preemptee"] if preemptable else [])
 
 
+def test_of_many_pods_of_a_node_none_goes_in_vain() -> None:
+    """What the queue may have is too little, which half of the pods do not change; the node has room."""
+    options: Any = {"prio": 10}
+    amounts = [("100m", 0), (0, "100Mi")] * 60
+    pods = [
+        ["c1", f"low-{index:03}", "n1", "Running", *amount, "pg-low", options]
+        for index, amount in enumerate(amounts)
+    ]
+    case = {
+        "classes": PREEMPT["classes"],
+        "nodes": [["n1", 64, "64Gi", {"pods": 300}]],
+        "queues": [["q1", {"capability": {"cpu": "6"}}]],
+        "podgroups": [
+            ["c1", "pg-low", "q1", 0, "Running", {"prio": "low-priority"}],
+            ["c1", "pg-high", "q1", 1, "Inqueue", {"prio": "high-priority"}],
+        ],
+        "pods": [*pods, ["c1", "preemptor", "", "Pending", 3, 0, "pg-high"]],
+    }
+    scenario = Scenario(
+        case, config_text([["priority", "gang"], ["predicates", "capacity"]], ["preempt"])
+    )
+    evicted = scenario.cycle().evicted
+    assert len(evicted) == 30
+    assert {int(key[-3:]) % 2 for key in evicted} == {0}
+
+
 @pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
 def test_a_gang_for_which_there_is_room_is_bound_in_whatever_order_the_actions_come(
     action: str,
