@@ -146,7 +146,7 @@ class Registrar:
         self._add(self._extensions.job_enqueued, told)
 
     def job_entitled(self, check: Callable[[JobInfo], bool]) -> None:
-        """Register a check whether the queue of a job may reclaim what the job needs at least."""
+        """Register a check whether the queue of a job may reclaim what the job needs at least; jobs of equal priority and needs in a queue share an answer."""
         self._add(self._extensions.job_entitled, check)
 
     def job_ready(

@@ -51,7 +51,8 @@ class Overcommit:
         """Register the vote."""
         self._session = session
         self._limit: Ints | None = None
-        self._refusals: dict[tuple[bytes, bytes], Refusal | None] = {}
+        self._refusals: dict[tuple[bytes, bytes], Refusal] = {}
+        self._votes: dict[tuple[int, int, bytes, bytes, int], Vote | Refusal] = {}
         self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
         self._has_target = False
         register.job_enqueueable(self._vote, wakes=Cause.SHARES, is_about_nodes=True)
@@ -67,24 +68,13 @@ class Overcommit:
         return self._limit
 
     def _vote(self, job: JobInfo) -> Vote | Refusal:
-        """The vote on a gang; what may be evicted for it counts as room."""
+        """The vote on a gang; gangs of equal priority that need the same for a queue get the same until a gang enters or a pod is placed or evicted."""
         limits, taken = self._limits(), self._taken(job)
-        refusal = self._refusal(job, taken, limits)
-        if refusal is None:
-            return Vote.PERMIT
-        yielding = self._session.yielding(job)
-        if np.count_nonzero(yielding) and not shortages(
-            self._session, job, taken - yielding, limits
-        ):
-            return Vote.PERMIT
-        return Vote.PERMIT if self._session.may_take_back(job) else refusal
-
-    def _refusal(self, job: JobInfo, taken: Ints, limits: Ints) -> Refusal | None:
-        """Why a gang may not enter; gangs that need the same get the same until one of them enters."""
-        key = job.minimum.tobytes(), taken.tobytes()
-        if key not in self._refusals:
-            self._refusals[key] = self._judge(job, taken, limits)
-        return self._refusals[key]
+        alike = job.row, job.order_priority, job.minimum.tobytes()
+        key = (*alike, taken.tobytes(), len(self._session.touched))
+        if key not in self._votes:
+            self._votes[key] = self._judge(job, taken, limits)
+        return self._votes[key]
 
     def _taken(self, job: JobInfo) -> Ints:
         """What counts as used or reserved when a gang asks, by column."""
@@ -94,9 +84,21 @@ class Overcommit:
             taken += remainder(target)
         return taken
 
-    def _judge(self, job: JobInfo, taken: Ints, limits: Ints) -> Refusal | None:
+    def _judge(self, job: JobInfo, taken: Ints, limits: Ints) -> Vote | Refusal:
+        """Let a gang in that has room; what may be evicted for it counts as room."""
         found = shortages(self._session, job, taken, limits)
-        return WordedOnce(partial(self._reason, found)) if found else None
+        if not found:
+            return Vote.PERMIT
+        yielding = self._session.yielding(job)
+        if np.count_nonzero(yielding) and not shortages(
+            self._session, job, taken - yielding, limits
+        ):
+            return Vote.PERMIT
+        if self._session.may_take_back(job):
+            return Vote.PERMIT
+        return self._refusals.setdefault(
+            (job.minimum.tobytes(), taken.tobytes()), WordedOnce(partial(self._reason, found))
+        )
 
     def _reason(self, found: Sequence[Deficit]) -> Reason:
         numbers = deficit_text(found, "used or reserved")
@@ -117,6 +119,7 @@ class Overcommit:
         self._has_target |= job is self._session.target
         if not job.is_broken:
             self._refusals.clear()
+            self._votes.clear()
             self._entered += remainder(job)
 
 

@@ -213,3 +213,28 @@ def test_a_gang_whose_waiting_time_ends_is_asked_about() -> None:
     assert _entered(scenario) == []
     scenario.cycle(NOW + 61)
     assert _entered(scenario) == ["ns/g"]
+
+
+def test_overcommit_asks_once_what_gangs_with_equal_needs_may_take_back() -> None:
+    asked: list[str] = []
+
+    class Entitling:
+        def open(self, _session: SessionView, register: Registrar) -> None:
+            register.job_entitled(self._check)
+
+        def _check(self, job: JobInfo) -> bool:
+            asked.append(job.key)
+            return False
+
+    spec = PluginSpec("entitling", "A test's plugin.", lambda _: Entitling())
+    config = config_text(
+        [["gang", "entitling", "overcommit", "predicates"]], ["enqueue", "reclaim"]
+    )
+    gangs = [["ns", f"g{each}", "team", 1, "Pending", {"minRes": {"cpu": 8}}] for each in range(9)]
+    scenario = Scenario(
+        {"nodes": [["n", 4, "64Gi"]], "queues": [["team"]], "podgroups": gangs},
+        load_config(config, with_plugins(builtin_registry(), spec)),
+    )
+    scenario.cycle()
+    assert len(asked) == 1
+    assert _entered(scenario) == []
