@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from benchmarks.subjects import applied_job, job, pod, queue, review
+from benchmarks.subjects import applied_job, distinct_job, job, pod, queue, review
 
 CONSTANT = "/constant"
 """Path of the server that answers a constant."""
@@ -47,6 +47,9 @@ SUBJECTS = (
         "/jobs/validate",
         review(*BATCH, applied_job(defaulted=True)),
         fresh=True,
+    ),
+    Subject(
+        "/jobs/validate, distinct", "/jobs/validate", review(*BATCH, distinct_job()), fresh=True
     ),
     Subject(
         "/queues/validate",

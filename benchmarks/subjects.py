@@ -78,6 +78,18 @@ def job(*, defaulted: bool) -> Raw:
     }
 
 
+def distinct_job() -> Raw:
+    """The same Job, defaulted, of which also no task has volumes or mounts that were there before."""
+    found = job(defaulted=True)
+    for number, each in enumerate(found["spec"]["tasks"], start=1):
+        spec = each["template"]["spec"]
+        for volume in spec["volumes"]:
+            volume["persistentVolumeClaim"]["claimName"] += f"-{number}-{MARK}"
+        for mount in spec["containers"][0]["volumeMounts"]:
+            mount["mountPath"] += f"/{number}/{MARK}"
+    return found
+
+
 def applied_job(*, defaulted: bool) -> Raw:
     """The same Job as most users have it: with plugin ssh and volumes, applied by kubectl, which keeps a copy of it."""
     found = job(defaulted=defaulted)

@@ -234,10 +234,14 @@ def _of_rules(found: list[Use], spec: Raw, path: str) -> None:
             found.append(Use(LONG_RULES, f"{path}.affinity"))
         if _size(affinity.get("nodeAffinity")) > LONGEST_ABOUT_NODES:
             found.append(Use(LONG_RULES, f"{path}.affinity.nodeAffinity"))
-    if _size(spec.get("topologySpreadConstraints")) > LONGEST_ABOUT_PODS:
+    spreads = spec.get("topologySpreadConstraints")
+    if spreads and _size(spreads) > LONGEST_ABOUT_PODS:
         found.append(Use(LONG_RULES, f"{path}.topologySpreadConstraints"))
-    long = [field for field in _ABOUT_NODES if _size(spec.get(field)) > LONGEST_ABOUT_NODES]
-    found.extend(Use(LONG_RULES, f"{path}.{field}") for field in long)
+    found.extend(
+        Use(LONG_RULES, f"{path}.{field}")
+        for field in _ABOUT_NODES
+        if field in spec and _size(spec[field]) > LONGEST_ABOUT_NODES
+    )
 
 
 _encode = msgspec.json.encode

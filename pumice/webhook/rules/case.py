@@ -56,6 +56,7 @@ class Case(msgspec.Struct, eq=False):
         levels: Levels that settings give rules, by code.
         errors: Why the object is refused; empty if it is admitted.
         warnings: Valid values that are probably a mistake.
+        reported: Number of reported problems, also of those that settings turn off.
         excesses: By how much a rule is broken, by code and path, for those that can be measured.
         patch: The changes that admission makes.
         missing_queues: Queues that the view does not have; the server asks the API server for them
@@ -80,6 +81,7 @@ class Case(msgspec.Struct, eq=False):
     levels: Mapping[str, Level] = {}
     errors: list[FieldError] = []
     warnings: list[FieldError] = []
+    reported: int = 0
     excesses: dict[tuple[str, str], int] = {}
     patch: Patch = msgspec.field(default_factory=Patch)
     missing_queues: list[str] = []
@@ -128,6 +130,7 @@ class Case(msgspec.Struct, eq=False):
         Raises:
             EnoughError: The maximum number of errors is reached.
         """
+        self.reported += 1
         if level == "enforce" and (stricter or self.stricter) and self.settings.strict_upstream:
             level = "warn"
         level = self.levels.get(found.code, level)

@@ -2,7 +2,7 @@
 
 from pumice.api.json_words import quoted
 from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.table import Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import KnownValues, Raw, Row, Site, compiled
 
 TPL_MOUNT_VOLUME = refused(
     "TPL-MOUNT-VOLUME",
@@ -97,8 +97,14 @@ _MOUNTS = compiled(
     Row("[].recursiveReadOnly", TPL_MOUNT_MODE.one_of("Disabled", "Enabled", "IfPossible")),
     Row("", _modes),
 )
+
+
+def _read_for_mounts(site: Site, container: Raw) -> object:
+    return [*site.pod.volumes], container.get("securityContext")
+
+
 ROWS = (
-    Row("volumeMounts", _MOUNTS),
+    Row("volumeMounts", KnownValues(_MOUNTS, _read_for_mounts).check),
     Row("volumeDevices[].name", TPL_DEVICE.required(message=_NO_VOLUME), ""),
     Row("volumeDevices[].name", _volume),
     Row("volumeDevices[].name", TPL_DEVICE.judged(_source_problem)),

@@ -116,6 +116,61 @@ class Row(NamedTuple):
     absent: Any = _UNJUDGED
 
 
+class KnownValues:
+    """The values in which a check has found nothing, so that equal values are not checked again.
+
+    The templates of a user differ in names, labels, arguments and variables, and have the same volumes and mounts, in
+    all tasks and Jobs. Checking these takes a sixth of a review, and recognizing them a fiftieth.
+
+    A value with a problem is checked each time, for its own path. A value is known only if nothing was reported, whatever
+    the level of the rule, and no suggestion was searched: that depends on the value and its context, not on settings,
+    plugins or the place.
+
+    Attributes:
+        size: Bytes that known values take together.
+    """
+
+    def __init__(self, check: Check, context: Callable[[Site, Raw], object] | None = None) -> None:
+        """Know the values of a check that has no effect besides its reports.
+
+        `context` has what it reads besides the value, from the site and the value's parent.
+        """
+        self.size = 0
+        self._check = check
+        self._context = context
+        self._known: set[bytes] = set()
+
+    def check(self, site: Site, found: Any, field: str, owner: Raw) -> None:
+        """Check a value that is not known."""
+        context = self._context
+        try:
+            key = _encode(found if context is None else (context(site, owner), found))
+        except (ValueError, TypeError, OverflowError, RecursionError):
+            self._check(site, found, field, owner)  # it has invalid text or excessive numbers
+            return
+        if key in self._known:
+            return
+        case, suggestions = site.case, site.case.suggestions
+        reported, left = case.reported, suggestions.left
+        self._check(site, found, field, owner)
+        # If the budget for suggestions is spent, a misspelt name is not noticed.
+        if case.reported == reported and suggestions.left == left > 0 and len(key) <= _LONGEST:
+            self.size += len(key) + _OVERHEAD
+            if self.size > MOST_KNOWN:
+                self._known.clear()
+                self.size = len(key) + _OVERHEAD
+            self._known.add(key)
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_LONGEST = 4096
+"""Bytes of the longest value that is kept; the volumes of most pods take some hundred."""
+_OVERHEAD = 100
+"""Bytes that a value takes besides its own."""
+MOST_KNOWN = 2**17
+"""Bytes that the known values of a check may take; if they take more, all are forgotten."""
+
+
 def below(path: str, *rows: Row) -> tuple[Row, ...]:
     """The rows of a table, for use in the table of a parent that has the object at this path."""
     return tuple(row._replace(path=f"{path}.{row.path}" if row.path else path) for row in rows)

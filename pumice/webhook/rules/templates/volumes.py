@@ -24,7 +24,7 @@ from pumice.webhook.rules.templates.shapes import (
     FieldRule,
     refused,
 )
-from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import Check, KnownValues, Raw, Row, Site, compiled
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",
@@ -302,5 +302,5 @@ _VOLUME = compiled(
     Row("", compiled(*_SOURCE_ROWS)),
     Row("", _sources),
 )
-VOLUMES = TPL_VOLUME_DUP.unique("name", then=_VOLUME)
+VOLUMES = KnownValues(TPL_VOLUME_DUP.unique("name", then=_VOLUME)).check
 """Checks `volumes` of a pod's spec."""
