@@ -111,7 +111,7 @@ def simulate(
     traces: TraceOptions,
     cluster: ClusterOptions,
 ) -> None:
-    """Run scheduling cycles over manifests, or a trace of jobs, or try a Job in a cluster.
+    """Run scheduling cycles over manifests, or a trace of jobs.
 
     Shows the node of each placed pod, and why other gangs wait. Nodes and phases of given pods and phases of given
     PodGroups are kept. Jobs are admitted first and become PodGroups, and pods once they are in their queue. Between

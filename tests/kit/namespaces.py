@@ -156,6 +156,6 @@ class Namespace:
         """The phase of a Volcano Job."""
         return str(self.state(job).get("phase", ""))
 
-    def await_phase(self, job: str, *phases: str, seconds: float = 30) -> None:
+    def await_phase(self, job: str, *phases: str, seconds: float = 90) -> None:
         """Wait until a Volcano Job is in one of these phases."""
         wait_until(lambda: self.phase(job) in phases, f"{job} is {phases}", seconds)
