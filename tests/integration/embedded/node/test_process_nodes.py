@@ -76,14 +76,19 @@ async def test_pods_find_each_other_by_the_names_of_services(node: LocalNode) ->
         _, text = await execute(node, "a0", "getent", "ahostsv4", name)
         return {line.split()[0] for line in text.splitlines()}
 
+    team = {addresses["a0"], addresses["a1"]}
+    wanted = {
+        "team": team,
+        "a1.team": {addresses["a1"]},
+        "a1.team.default.svc.cluster.local": {addresses["a1"]},
+        "single.default": {addresses["b"]},
+        "several": team,
+    }
+
     async def all_known() -> bool:
-        return await resolved("team") == {addresses["a0"], addresses["a1"]}
+        return {name: await resolved(name) for name in wanted} == wanted
 
     await until(all_known)
-    assert await resolved("a1.team") == {addresses["a1"]}
-    assert await resolved("a1.team.default.svc.cluster.local") == {addresses["a1"]}
-    assert await resolved("single.default") == {addresses["b"]}
-    assert await resolved("several") == {addresses["a0"], addresses["a1"]}
     assert await resolved("a1") == set()
     node.cluster.store.delete(kinds.POD, "a1", "default")
 
