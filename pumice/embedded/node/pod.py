@@ -95,6 +95,7 @@ class ProcessPod:
             for each in self._spec.get("initContainers") or ()
         ]
         self._containers = [ContainerRun(each) for each in self._spec["containers"]]
+        self._writing = asyncio.Lock()
         self._volumes = PodVolumes(host.machine, self.key, self._spec)
         self._processes = PodProcesses(
             host.machine, self.key, self.states, host.now, partial(host.on_line, self)
@@ -158,7 +159,12 @@ class ProcessPod:
         """Bring the files of volumes up to date, if they have changed."""
         if self.address and not self.is_over and self._stopping is None:
             with suppress(MissingObjectError, NodeError):
-                await self._volumes.write(self._read_files())
+                await self._write_files()
+
+    async def _write_files(self) -> None:
+        """Write the files of volumes as they should be now, one writer after another, so that none writes what is out of date."""
+        async with self._writing:
+            await self._volumes.write(self._read_files())
 
     def fail(self, reason: str, message: str) -> None:
         """End the pod as failed, at once."""
@@ -221,7 +227,7 @@ class ProcessPod:
             together=machine.together,
         )
         self.address = address
-        await self._volumes.write(self._read_files())
+        await self._write_files()
         await self._volumes.make_empty()
         await self._host.name(self)
 
