@@ -215,7 +215,7 @@ class WatchedCluster:
         return cache.get(name, namespace) if cache is not None else None
 
     def all(self, kind: Kind) -> list[Any]:
-        """All objects of a kind that the user may read."""
+        """The objects of a kind, without those that the user has no right to read."""
         cache = self._caches.get(kind)
         return list(cache.values()) if cache is not None else []
 
