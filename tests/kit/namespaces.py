@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from pumice.api.kinds import EVENT, JOB, POD, Kind
+from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, Kind
 from tests.kit.waiting import SECONDS, NotReadyError, wait_until
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -157,5 +157,17 @@ class Namespace:
         return str(self.state(job).get("phase", ""))
 
     def await_phase(self, job: str, *phases: str, seconds: float = 90) -> None:
-        """Wait until a Volcano Job is in one of these phases."""
-        wait_until(lambda: self.phase(job) in phases, f"{job} is {phases}", seconds)
+        """Wait until a Volcano Job is in one of these phases.
+
+        Raises:
+            NotReadyError: It took longer; with the states of the namespace's Job, PodGroups and pods.
+        """
+        try:
+            wait_until(lambda: self.phase(job) in phases, f"{job} is {phases}", seconds)
+        except NotReadyError as late:
+            seen = [
+                f"{kind.kind} {each['metadata']['name']}: {each.get('status')}"
+                for kind in (JOB, POD_GROUP, POD)
+                for each in self.all(kind)
+            ]
+            raise NotReadyError("\n".join((str(late), *seen))) from None
