@@ -166,7 +166,7 @@ class Namespace:
             wait_until(lambda: self.phase(job) in phases, f"{job} is {phases}", seconds)
         except NotReadyError as late:
             seen = [
-                f"{kind.kind} {each['metadata']['name']}: {each.get('status')}"
+                f"{kind.kind} {each['metadata']['name']} {each['spec'].get('nodeName', '')}: {each.get('status')}"
                 for kind in (JOB, POD_GROUP, POD)
                 for each in self.all(kind)
             ]

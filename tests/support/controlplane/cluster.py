@@ -273,8 +273,16 @@ class ControlPlane:
         wait_until(lambda: self._node_ready(name), f"node {name} to be Ready", 30)
 
     def remove_node(self, name: str) -> None:
-        """Delete a node. Pods bound to it stay as they are."""
+        """Delete a node and, as Kubernetes' pod garbage collector does, the pods that were bound to it.
+
+        They would be on the next node of that name.
+        """
         self.request("DELETE", f"/api/v1/nodes/{name}")
+        bound = f"fieldSelector=spec.nodeName%3D{name}"
+        found = self.request("GET", f"/api/v1/pods?{bound}")[1]["items"]
+        for namespace in sorted({each["metadata"]["namespace"] for each in found}):
+            pods = f"/api/v1/namespaces/{namespace}/pods"
+            self.request("DELETE", f"{pods}?{bound}&gracePeriodSeconds=0")
 
     def remove_namespace(self, name: str) -> None:
         """Begin to delete a namespace; what is in it goes within seconds."""
