@@ -72,11 +72,11 @@ class Mode:
 
 
 def mode_here() -> Mode:
-    """The mode for this process's user."""
+    """The mode for this process's user. A user namespace that has one user alone forbids its root to set groups."""
     user, group = os.geteuid(), os.getegid()
-    if user == 0:
+    if user == 0 and Path("/proc/self/setgroups").read_text().strip() != "deny":
         return Mode(_own_map("uid"), _own_map("gid"), helper=False, is_full=True)
-    if shutil.which("newuidmap") and shutil.which("newgidmap"):
+    if user and shutil.which("newuidmap") and shutil.which("newgidmap"):
         users, groups = _subordinate("/etc/subuid", user), _subordinate("/etc/subgid", user)
         if users and groups:
             return Mode(

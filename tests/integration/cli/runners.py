@@ -19,6 +19,11 @@ OWN, SINGLE, SUBORDINATE = "the tests' user", "single user", "subordinate uids"
 OTHERS = (SINGLE, SUBORDINATE) if os.geteuid() == 0 else ()
 """Users whom root can become, without and with a range in `/etc/subuid`."""
 
+_OWN_MOUNTS = (
+    "unshare",
+    *(() if os.geteuid() == 0 else ("--user", "--map-root-user")),
+    *("--mount", "sh", "-c"),
+)
 _BECOME = """
 mount --bind {folder}/passwd /etc/passwd && mount --bind {folder}/ranges /etc/subuid && mount --bind {folder}/ranges /etc/subgid || exit
 exec setpriv --reuid={user} --regid={user} --clear-groups --inh-caps=-all,+dac_read_search --ambient-caps=-all,+dac_read_search "$@"
@@ -33,19 +38,23 @@ class Runner:
         folder: The folder, which the user of the process owns.
         state: Where the process keeps its scratch folders.
         user: As whom it runs.
+
+    Args:
+        before: What a shell does before, in a mount namespace of the process alone.
     """
 
-    def __init__(self, folder: Path, user: str = OWN, prefix: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, user: str = OWN, before: str = "") -> None:
         self.folder = folder
         self.state = folder / "state"
         self.user = user
-        self._prefix = prefix
+        become = 'exec "$@"'
         if user != OWN:
             os.chown(folder, USER, USER)
             (folder / "passwd").write_text(f"tester:x:{USER}:{USER}::/:/bin/sh\n")
             (folder / "ranges").write_text("tester:200000:65536\n" if user == SUBORDINATE else "")
-            script = _BECOME.format(folder=folder, user=USER)
-            self._prefix = ("unshare", "--mount", "sh", "-c", script, "sh")
+            become = _BECOME.format(folder=folder, user=USER)
+        script = f"cd {folder}\nset -e\n{before}\n{become}"
+        self._prefix = (*_OWN_MOUNTS, script, "sh") if before or user != OWN else ()
 
     def write(self, *objects: Any, name: str = "job.yaml") -> str:
         (self.folder / name).write_text(yaml.safe_dump_all(objects))

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -118,11 +119,15 @@ def test_a_failed_pod_is_told_with_code_reason_and_last_lines(runner: Runner) ->
     assert "Job default/bad: Failed" in ran.stderr
 
 
-@pytest.mark.parametrize("user", OTHERS[:1])
+ALONE = "unshare --user --map-root-user"
+"""Goes on as root of a user namespace that has no other user."""
+
+
+@pytest.mark.parametrize("user", [OWN, *OTHERS[:1]])
 def test_another_user_is_refused_in_single_user_mode_with_the_remedy(
     folder: Path, user: str
 ) -> None:
-    runner = Runner(folder, user)
+    runner = Runner(folder, user, f'set -- {ALONE} "$@"' if user == OWN else "")
     manifest = simple("other", "true", securityContext={"fsGroup": 2000})
     ran = runner.run(runner.write(manifest))
     assert ran.returncode == 2
@@ -133,8 +138,9 @@ def test_another_user_is_refused_in_single_user_mode_with_the_remedy(
 def test_where_user_namespaces_are_forbidden_the_command_that_allows_them_is_told(
     folder: Path,
 ) -> None:
-    forbid = 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"'
-    runner = Runner(folder, OWN, ("unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh"))
+    limit = "echo 0 >/proc/sys/user/max_user_namespaces"
+    forbid = f'set -- {ALONE} sh -c \'{limit}; exec "$@"\' sh "$@"'
+    runner = Runner(folder, OWN, forbid)
     ran = runner.run(runner.write(simple("j", "true")))
     assert ran.returncode == 2
     (line,) = ran.stderr.splitlines()
@@ -319,23 +325,71 @@ def test_several_files_and_a_flow_of_jobs_on_nodes_that_split_the_machine(runner
     assert lines.index("flow-one-worker-0 | 1") < lines.index("flow-two-worker-0 | 2")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
-def test_folders_in_which_files_are_mounted_take_further_mounts(folder: Path) -> None:
-    mount = 'mount --bind /etc/hosts /etc/hosts && mount -t tmpfs none /var/spool && exec "$@"'
-    runner = Runner(folder, OWN, ("unshare", "--mount", "sh", "-c", mount, "sh"))
+MOUNTS = """
+mount --bind /etc/hosts /etc/hosts
+mount -t tmpfs none /var/spool
+for folder in foreign foreign/below; do
+    mkdir $folder
+    mount -t tmpfs none $folder
+    echo of the machine >$folder/file
+done
+mkdir data
+for folder in data foreign foreign/below; do
+    mknod -m 666 $folder/null c 1 3 || { echo >$folder/null; mount --bind /dev/null $folder/null; }
+done 2>/dev/null
+chmod 777 foreign foreign/below
+"""
+"""File systems below others, each with a device, which users who may make none mount."""
+LISTENING = """
+import os, socket, sys
+for path in ("foreign/socket", "foreign/below/socket"):
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(path)
+    listening.listen()
+    os.chmod(path, 0o777)
+    os.set_inheritable(listening.detach(), True)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""Goes on as the program that it is given, which listens at a socket on each of two file systems."""
+TRIED = """
+cat /etc/new/c/a; echo x >/etc/y && cat /etc/y; test -s /etc/passwd
+echo x >/data/null || echo no device
+for folder in foreign foreign/below; do
+    cat $folder/file
+    python3 -c "import socket; socket.socket(socket.AF_UNIX).connect('$folder/socket')" || echo no answer
+    python3 -c "open('$folder/null', 'r+b', buffering=0)" || echo no device
+done 2>/dev/null
+"""
+
+
+@pytest.mark.parametrize("alone", ["", ALONE], ids=["this mode", "single user"])
+def test_file_systems_that_are_mounted_below_others_take_mounts_and_give_no_socket_and_no_device(
+    folder: Path, alone: str
+) -> None:
+    (folder / "listen").write_text(LISTENING)
+    runner = Runner(folder, OWN, f'{MOUNTS}set -- {sys.executable} listen {alone} "$@"')
     config = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "c", "namespace": "default"},
         "data": {"a": "b\n"},
     }
-    manifest = simple("j", "cat /etc/new/c/a; echo x >/etc/y && cat /etc/y; test -s /etc/passwd")
+    manifest = simple("j", TRIED)
     spec = manifest["spec"]["tasks"][0]["template"]["spec"]
-    spec["volumes"] = [{"name": "c", "configMap": {"name": "c"}}]
-    spec["containers"][0]["volumeMounts"] = [{"name": "c", "mountPath": "/etc/new/c"}]
-    ran = runner.run(runner.write(config, manifest))
+    spec["volumes"] = [
+        {"name": "c", "configMap": {"name": "c"}},
+        {"name": "data", "hostPath": {"path": f"{folder}/data"}},
+    ]
+    spec["containers"][0]["volumeMounts"] = [
+        {"name": "c", "mountPath": "/etc/new/c"},
+        {"name": "data", "mountPath": "/data"},
+    ]
+    ran = runner.run(runner.write(config, manifest), "--allow-host-path", "data")
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.splitlines() == ["j-worker-0 | b", "j-worker-0 | x"]
+    lines = [line.removeprefix("j-worker-0 | ") for line in ran.stdout.splitlines()]
+    assert lines[:2] == ["b", "x"]
+    assert re.search(r"/data/null: (Permission denied|Operation not permitted)", lines[2]), lines
+    assert lines[3:] == ["no device", *["of the machine", "no answer", "no device"] * 2]
 
 
 def test_two_hundred_pods_run_at_a_time(runner: Runner) -> None:

@@ -3,9 +3,6 @@
 import contextlib
 import os
 import shutil
-import socket
-import stat
-import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -133,27 +130,6 @@ def own_folder() -> Iterator[Path]:
     (made / "data/file").write_text("of the machine\n")
     yield made
     shutil.rmtree(made)
-
-
-@pytest.fixture
-def foreign() -> Iterator[Path]:
-    """A file system of its own on the machine, and one below it: each with a socket at which this process listens, and a device."""
-    made = Path(tempfile.mkdtemp(prefix="pumice-foreign-", dir="/var/tmp"))
-    with contextlib.ExitStack() as stack:
-        stack.callback(made.rmdir)
-        for folder in (made, made / "below"):
-            folder.mkdir(exist_ok=True)
-            mount = ["mount", "-t", "tmpfs", "-o", "mode=755", "foreign", str(folder)]
-            subprocess.run(mount, check=True)
-            stack.callback(subprocess.run, ["umount", str(folder)], check=True)
-            os.mknod(folder / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
-            (folder / "null").chmod(0o666)
-            (folder / "file").write_text("of the machine\n")
-            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
-            listening.bind(str(folder / "socket"))
-            listening.listen()
-            (folder / "socket").chmod(0o777)
-        yield made
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import stat
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from tests.integration.embedded.node.conftest import (
 )
 from tests.kit.waiting import until
 
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts and makes devices")
 WAITING = "trap 'exit 0' TERM; sleep 1000 & wait"
 
 
@@ -237,42 +235,6 @@ async def test_a_further_program_runs_in_the_container(node: LocalNode) -> None:
         "cat /proc/1/cgroup >/tmp/first; cat /proc/self/cgroup >/tmp/own; cmp /tmp/first /tmp/own"
     )
     assert await execute(node, "p", "sh", "-c", script) == (0, "")
-
-
-@AS_ROOT
-@pytest.mark.parametrize("below", ["", "below"])
-async def test_sockets_and_devices_of_other_file_systems_do_not_work(
-    foreign: Path, below: str, node: LocalNode
-) -> None:
-    script = """
-import socket
-print(open("file").read().strip())
-print(socket.socket(socket.AF_UNIX).connect_ex("socket") == 0)
-try:
-    open("null", "r+b", buffering=0)
-except OSError:
-    print("no device")
-"""
-    here = str(foreign / below)
-    node.run("p", {"containers": [container("python3", "-c", script, workingDir=here)]})
-    await node.phase("p", "Succeeded", "Failed")
-    assert node.log("p") == ["of the machine", "False", "no device"]
-
-
-@AS_ROOT
-async def test_no_device_is_opened_through_a_folder_of_the_machine(node: LocalNode) -> None:
-    device = node.machine.allowed[0] / "null"
-    os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
-    device.chmod(0o666)
-    spec = {
-        "volumes": [{"name": "data", "hostPath": {"path": str(device.parent)}}],
-        "containers": [
-            shell("echo x >/data/null", volumeMounts=[{"name": "data", "mountPath": "/data"}])
-        ],
-    }
-    node.run("p", spec)
-    await node.phase("p", "Failed")
-    assert "Permission denied" in node.log("p")[0]
 
 
 async def test_a_pod_that_fills_its_termination_message_ends_alone(node: LocalNode) -> None:
