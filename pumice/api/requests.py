@@ -47,7 +47,12 @@ def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Amounts:
     if spec.resources is not None:
         whole = _parse(spec.resources.requests)
         if status is not None and status.resources is not None:
-            given = _in_effect(whole, status, status.resources, status.allocated_resources)
+            given = _in_effect(
+                whole,
+                status.resources,
+                status.allocated_resources,
+                is_infeasible=_is_resize_infeasible(status),
+            )
             whole = {name: given.get(name, 0) for name in whole}
         total.update(whole)
     add(total, _parse(spec.overhead))
@@ -79,34 +84,46 @@ def quota_usage(spec: PodSpec) -> Amounts:
 def _effective(spec: PodSpec, which: str, status: PodStatus | None = None) -> Amounts:
     running: Amounts = {}
     largest: Amounts = {}
-    if status is not None and not (status.container_statuses or status.init_container_statuses):
-        status = None  # as for all pods that wait
+    reported = _reported(status) if status is not None else {}
     for container in spec.init_containers or ():
         amounts = _container(container, which)
         if container.restart_policy == "Always":
-            add(running, _given(container, amounts, status) if status is not None else amounts)
-            _raise_to(largest, running)
+            if reported:
+                amounts = _given(container, amounts, reported)
+            add(running, amounts)
+            step = {name: running[name] for name in amounts}
         else:
-            step = dict(running)
-            add(step, amounts)
-            _raise_to(largest, step)
+            step = {name: running.get(name, 0) + amount for name, amount in amounts.items()}
+        _raise_to(largest, step)  # what is in no step of before is that of an earlier one
     for container in spec.containers or ():
         amounts = _container(container, which)
-        add(running, _given(container, amounts, status) if status is not None else amounts)
+        add(running, _given(container, amounts, reported) if reported else amounts)
     _raise_to(running, largest)
     return running
 
 
-def _given(container: Container, amounts: Amounts, status: PodStatus) -> Amounts:
+_Reported = Mapping[str, tuple[bool, ResourceRequirements, Quantities | None]]
+"""By a container's name, whether its pod cannot be resized as asked, and what its node says that it runs with and is allocated."""
+
+
+def _reported(status: PodStatus) -> _Reported:
+    is_infeasible = _is_resize_infeasible(status)
+    return {
+        each.name: (is_infeasible, each.resources, each.allocated_resources)
+        for statuses in (status.init_container_statuses, status.container_statuses)
+        for each in statuses or ()
+        if each.resources is not None
+    }
+
+
+def _given(container: Container, amounts: Amounts, reported: _Reported) -> Amounts:
     """Amounts that count for a container, from its requests and from what its node may report."""
-    for statuses in (status.container_statuses, status.init_container_statuses):
-        for each in statuses or ():
-            if each.name == container.name and each.resources is not None:
-                asked = (container.resources or _NOTHING).requests
-                if each.resources.requests == asked == each.allocated_resources:
-                    return amounts  # as for almost all pods
-                return _in_effect(amounts, status, each.resources, each.allocated_resources)
-    return amounts
+    if container.name not in reported:
+        return amounts
+    is_infeasible, runs, allocated = reported[container.name]
+    if runs.requests == (container.resources or _NOTHING).requests == allocated:
+        return amounts  # as for almost all pods
+    return _in_effect(amounts, runs, allocated, is_infeasible=is_infeasible)
 
 
 def _container(container: Container, which: str) -> Amounts:
@@ -117,10 +134,14 @@ def _container(container: Container, which: str) -> Amounts:
 
 
 def _in_effect(
-    asked: Amounts, status: PodStatus, runs: ResourceRequirements, allocated: Quantities | None
+    asked: Amounts,
+    runs: ResourceRequirements,
+    allocated: Quantities | None,
+    *,
+    is_infeasible: bool,
 ) -> Amounts:
     """Amounts that count for a container, or for a pod as a whole, if its node reports what it runs with."""
-    found: Amounts = {} if _is_resize_infeasible(status) else dict(asked)
+    found: Amounts = {} if is_infeasible else dict(asked)
     _raise_to(found, _parse(runs.requests))
     _raise_to(found, _parse(allocated))
     return found

@@ -1,5 +1,6 @@
 """What a pod asks for, counted as Kubernetes counts it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -7,6 +8,7 @@ import pytest
 
 from pumice.api.pods import PodSpec, PodStatus
 from pumice.api.requests import pod_requests, quota_usage
+from tests.kit.counting import calls
 from tests.kit.tables import table
 
 
@@ -76,3 +78,31 @@ def test_quota_usage_names_requests_and_limits() -> None:
 def test_a_pod_that_is_resized_in_place(case: dict[str, Any]) -> None:
     status = msgspec.convert(case["status"], PodStatus)
     assert pod_requests(spec(**case["spec"]), status) == case["counts"] | {"pods": 1000}
+
+
+def sidecars(count: int) -> tuple[PodSpec, None]:
+    each = [
+        {
+            "name": f"c{number}",
+            "restartPolicy": "Always",
+            "resources": {"requests": {f"example.com/r{number}": "1"}},
+        }
+        for number in range(count)
+    ]
+    return spec(initContainers=[*each, *({**one, "restartPolicy": ""} for one in each)]), None
+
+
+def resized(count: int) -> tuple[PodSpec, PodStatus]:
+    names = [f"c{number}" for number in range(count)]
+    statuses = [{"name": name, "resources": {"requests": {"cpu": "2"}}} for name in names]
+    conditions = [{"type": "PodResizePending", "reason": "Deferred"}] * count
+    status = {"containerStatuses": statuses, "conditions": conditions}
+    return spec(containers=[container("1", name=name) for name in names]), msgspec.convert(
+        status, PodStatus
+    )
+
+
+@pytest.mark.parametrize("made", [sidecars, resized])
+def test_twice_the_containers_take_twice_the_calls(made: Callable[[int], Any]) -> None:
+    few, many = made(200), made(400)
+    assert calls(lambda: pod_requests(*many)) < 2.2 * calls(lambda: pod_requests(*few))
