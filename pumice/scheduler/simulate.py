@@ -113,6 +113,7 @@ class Simulation:
 
     Attributes:
         nodes: Number of nodes.
+        left_out: Why objects are not in the cluster that cannot be read, by `Kind/namespace/name`.
         pods: The current pods, by `namespace/name`.
         state: The cluster as cycles see it, to be read only.
     """
@@ -123,6 +124,7 @@ class Simulation:
         config: Config,
         *,
         scheduler_names: tuple[str, ...] = ("volcano",),
+        leaves_out: bool = False,
     ) -> None:
         """Start a simulation.
 
@@ -130,11 +132,14 @@ class Simulation:
             objects: The initial objects; they are not changed.
             config: Configuration of the scheduler.
             scheduler_names: Scheduler names whose pods are placed; other pods only use resources.
+            leaves_out: Whether objects with a quantity that cannot be read are left out, as the scheduler sets them aside.
 
         Raises:
             UnreadableObjectError: A quantity cannot be read.
         """
         self._config = config
+        self.left_out: dict[str, str] = {}
+        self._leaves_out = leaves_out
         self.state = ClusterState(
             scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE, assumes_bound=True
         )
@@ -149,7 +154,7 @@ class Simulation:
         if not any(queue.metadata.name == keys.DEFAULT_QUEUE for queue in objects.queues):
             self.state.set_queue(Queue(metadata=ObjectMeta(name=keys.DEFAULT_QUEUE)))
         for queue in objects.queues:
-            _take_in(self.state.set_queue, queue)
+            self._take_in(self.state.set_queue, queue)
         state = self.state
         _each(state.set_priority_class, with_system_classes(objects.priority_classes))
         _each(state.set_storage_class, objects.storage_classes)
@@ -161,7 +166,7 @@ class Simulation:
         _each(state.set_budget, objects.budgets)
         _each(state.set_hyper_node, objects.hyper_nodes)
         for node in objects.nodes:
-            _take_in(state.set_node, node)
+            self._take_in(state.set_node, node)
         for group in objects.pod_groups:
             self.put_pod_group(group)
         for pod in with_priorities(objects.pods, objects.priority_classes):
@@ -265,7 +270,8 @@ class Simulation:
         Raises:
             UnreadableObjectError: A quantity cannot be read.
         """
-        _take_in(self.state.set_pod, pod)
+        if not self._take_in(self.state.set_pod, pod):
+            return
         name = pod.metadata.namespace
         if name not in self.state.peers.namespaces:
             labels = {keys.NAMESPACE_NAME: name}
@@ -276,6 +282,20 @@ class Simulation:
             pod.spec.node_name and pod.status.phase in ("", "Pending")
         ):
             self._changing[key] = None
+
+    def _take_in(self, put: Callable[[T], bool], obj: T) -> bool:
+        """Read an object; False if it cannot be read and is left out."""
+        try:
+            put(obj)
+        except QuantityError as error:
+            why = f"{_named(obj)}: {error}"
+            if not self._leaves_out:
+                raise UnreadableObjectError(why) from error
+            self.left_out[_named(obj)] = why
+            return False
+        if self.left_out:
+            self.left_out.pop(_named(obj), None)
+        return True
 
     def remove_pod(self, pod: Pod) -> None:
         """Delete a pod."""
@@ -288,7 +308,7 @@ class Simulation:
         Raises:
             UnreadableObjectError: A quantity cannot be read.
         """
-        _take_in(self.state.set_pod_group, group)
+        self._take_in(self.state.set_pod_group, group)
 
     def replace(self, old: Subject | None, new: Subject | None) -> None:
         """Create, change or delete an object.
@@ -301,6 +321,7 @@ class Simulation:
             UnreadableObjectError: A quantity cannot be read.
         """
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+            self.left_out.pop(_named(old), None)
             meta, state = old.metadata, self.state
             if isinstance(old, Pod):
                 self.remove_pod(old)
@@ -316,9 +337,9 @@ class Simulation:
         elif isinstance(new, PodGroup):
             self.put_pod_group(new)
         elif isinstance(new, Node):
-            _take_in(self.state.set_node, new)
+            self._take_in(self.state.set_node, new)
         elif new is not None:
-            _take_in(self.state.set_queue, new)
+            self._take_in(self.state.set_queue, new)
 
     def try_again(self, gangs: Iterable[str]) -> None:
         """Have the next cycle try gangs, also if nothing has helped them, so that their reasons name current numbers."""
@@ -335,12 +356,12 @@ class Simulation:
         for key in state.assumed.pods:
             pod = self.pods[key]
             state.remove_pod(pod.metadata.namespace, pod.metadata.name)
-            _take_in(state.set_pod, pod)
+            self._take_in(state.set_pod, pod)
         for key in state.assumed.statuses:
             group = state.jobs[key].group
             if group is not None and group.status.phase != state.jobs[key].status.phase:
                 state.assumed.end_status(key)
-                _take_in(state.set_pod_group, group)
+                self._take_in(state.set_pod_group, group)
         if state.reservation is not None:
             state.set_reservation(None)
         state.has_restored = False
@@ -476,10 +497,7 @@ def _each(put: Callable[[K], bool], objects: Iterable[K]) -> None:
         put(each)
 
 
-def _take_in(put: Callable[[T], bool], obj: T) -> None:
-    try:
-        put(obj)
-    except QuantityError as error:
-        meta = obj.metadata
-        name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
-        raise UnreadableObjectError(f"{type(obj).__name__}/{name}: {error}") from error
+def _named(obj: Subject) -> str:
+    meta = obj.metadata
+    name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+    return f"{type(obj).__name__}/{name}"

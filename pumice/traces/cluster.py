@@ -107,6 +107,7 @@ class VirtualCluster:
         measure_time: Callable[[], float],
         admitted: Callable[[Raw], Raw] = lambda pod: pod,
         scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,),
+        leaves_out: bool = False,
     ) -> None:
         """Take in what exists.
 
@@ -119,6 +120,7 @@ class VirtualCluster:
             measure_time: The clock that measures cycles, in seconds.
             admitted: A new pod as an API server stores it.
             scheduler_names: Scheduler names whose pods are placed.
+            leaves_out: Whether objects with a quantity that cannot be read are left out.
 
         Raises:
             UnreadableObjectError: A quantity cannot be read.
@@ -126,7 +128,9 @@ class VirtualCluster:
         self._zero = zero
         self._listener = listener
         self._measure_time = measure_time
-        self.simulation = Simulation(objects, config, scheduler_names=scheduler_names)
+        self.simulation = Simulation(
+            objects, config, scheduler_names=scheduler_names, leaves_out=leaves_out
+        )
         self.jobs = ControlledJobs(
             objects.queues, objects.priority_classes, registry, admitted, drops_finished=True
         )

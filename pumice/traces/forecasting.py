@@ -127,6 +127,7 @@ class _Future:
             listener=self._starts,
             measure_time=measure_time,
             scheduler_names=known.schedulers,
+            leaves_out=True,
         )
         jobs = [(raw, msgspec.convert(raw, Job)) for raw in known.jobs]
         self._durations = JobDurations(job for _, job in jobs)

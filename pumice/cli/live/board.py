@@ -169,7 +169,7 @@ class Board:
             if self.namespace in (None, key.partition("/")[0])
         ]
         shown.sort(key=lambda each: (each["queue"], each["position"] or 0, each["podGroup"]))
-        return {"gangs": shown, "notComputed": figures.error, "notAllowed": seen.forbidden}
+        return {"gangs": shown, **_remarks(seen, figures)}
 
     def queues(self) -> Data:
         """All queues, each before those below it."""
@@ -180,8 +180,7 @@ class Board:
         return {
             "queues": list(_tree(found)),
             "owners": _owners(seen, gangs),
-            "notComputed": figures.error,
-            "notAllowed": seen.forbidden,
+            **_remarks(seen, figures),
         }
 
     def jobs(self) -> Data:
@@ -202,7 +201,7 @@ class Board:
         simulation = self._follower.simulation
         if simulation is None:
             empty: Data = {"grouping": "zone", "gangs": {}, "owners": {}, "nodes": []}
-            return {**empty, "notComputed": figures.error, "notAllowed": seen.forbidden}
+            return {**empty, **_remarks(seen, figures)}
         if self._usable[0] != self._data:
             self._usable = self._data, simulation.usable(time.time())
         on_nodes, nodes = self._nodes.of(simulation.state, self._usable[1])
@@ -212,8 +211,7 @@ class Board:
             "gangs": {key: names.get(key, key) for key in on_nodes},
             "owners": _owners(seen, on_nodes),
             "nodes": nodes,
-            "notComputed": figures.error,
-            "notAllowed": seen.forbidden,
+            **_remarks(seen, figures),
         }
 
     async def gang(
@@ -223,6 +221,15 @@ class Board:
         seen, _, gangs = self._look()
         asked = Asked(namespace, name, pod, lines)
         return await self._gangs.of(asked, self._data, seen, gangs, wait=wait)
+
+
+def _remarks(seen: ReadableCluster, figures: Figures) -> Data:
+    """What is missing in a view, and why."""
+    return {
+        "notComputed": figures.error,
+        "leftOut": figures.not_counted,
+        "notAllowed": seen.forbidden,
+    }
 
 
 def _title(group: PodGroup) -> str:

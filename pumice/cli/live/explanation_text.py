@@ -99,6 +99,8 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield f"\n{plain(use)}"
     if explanation.get("notComputed"):
         yield f"\nNumbers cannot be computed: {plain(explanation['notComputed'])}"
+    if explanation.get("leftOut"):
+        yield f"\nNot counted: {plain(explanation['leftOut'])}"
     yield from _group(explanation.get("podGroup"))
     if explanation.get("nominatedNode"):
         yield plain(f"Nominated node: {explanation['nominatedNode']}")

@@ -6,6 +6,7 @@ left out, and the scheduler's message on the PodGroup is used.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from pumice.api.names import pod_group_name, pod_name
 from pumice.api.not_here_yet import sentences, uses_in_job, uses_in_pod
 from pumice.api.podgroups import PodGroup, PodGroupCondition
 from pumice.api.pods import Pod
-from pumice.api.quantities import format_milli, parse_milli
+from pumice.api.quantities import QuantityError, format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.cli.live.explanation_text import current_condition, is_waiting, sentence
 from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
@@ -178,6 +179,7 @@ def of_queue(
         "namespaces": _namespaces(found.namespaces if found else None),
         "waiting": waiting,
         "notComputed": figures.error,
+        "leftOut": figures.not_counted,
         "notAllowed": seen.forbidden,
     }
 
@@ -211,6 +213,8 @@ def waiting_gangs(seen: ReadableCluster, figures: Figures) -> list[Explanation]:
         said = condition.message if condition and condition.type != "Scheduled" else ""
         if condition is not None and condition.reason == OTHER_SCHEDULER:
             reason, why = None, said  # the scheduler alone knows which pods it places
+        elif unread := figures.left_out.get(f"PodGroup/{key}"):
+            reason, why = None, unread
         elif reason is not None:
             why = reason.summary
         else:
@@ -265,6 +269,9 @@ def _gang(
         return _no_numbers() | {"summary": condition.message, "fits": False}
     try:
         simulation = simulate(seen)
+        key = f"PodGroup/{group.metadata.namespace}/{group.metadata.name}"
+        if why := simulation.left_out.get(key):
+            return _no_numbers() | {"notComputed": why}
         advice = advise(simulation, seen.objects, group, now, other_queues=seen.sees_queues)
     except UnreadableObjectError as error:
         return _no_numbers() | {"notComputed": str(error)}
@@ -358,7 +365,11 @@ def _written(event: Explanation) -> int:
 
 
 def _amounts(resources: Mapping[str, str | int] | None) -> dict[str, int]:
-    return {name: parse_milli(value) for name, value in (resources or {}).items()}
+    found = {}
+    for name, value in (resources or {}).items():
+        with suppress(QuantityError):  # `leftOut` says it
+            found[name] = parse_milli(value)
+    return found
 
 
 def _counted(gangs: int) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from pumice.api import keys
+from pumice.api.messages import listed
 from pumice.api.pods import Pod
 from pumice.api.requests import Amounts
 from pumice.cli.live.observed import ReadableCluster
@@ -64,8 +65,9 @@ class Figures(msgspec.Struct, frozen=True):
     """The result of a simulated cycle.
 
     Attributes:
-        is_known: Whether there was a cycle: False without the rights for it, or with an object that cannot be read.
-        error: The error in that object.
+        is_known: Whether there was a cycle: False without the rights for it, or if saved usage cannot be read.
+        error: The error in that.
+        left_out: Why objects do not count in the cycle, by `Kind/namespace/name`.
         pending: Why gangs wait after the cycle, by `namespace/name`.
         lines: Gangs that wait by queue, in the order in which they are tried.
         queues: The queues.
@@ -73,9 +75,15 @@ class Figures(msgspec.Struct, frozen=True):
 
     is_known: bool = False
     error: str | None = None
+    left_out: Mapping[str, str] = {}
     pending: Mapping[str, Reason] = {}
     lines: Mapping[str, list[str]] = {}
     queues: Mapping[str, QueueFigures] = {}
+
+    @property
+    def not_counted(self) -> str:
+        """Which objects do not count, and why; empty if all do."""
+        return listed(self.left_out.values(), "; ")
 
 
 def simulated(seen: ReadableCluster, config: Config, now: float) -> Figures:
@@ -151,7 +159,7 @@ class Follower:
             seen: The objects, with all changes that were noted, and without later ones.
 
         Raises:
-            UnreadableObjectError: A quantity cannot be read.
+            UnreadableObjectError: Saved usage cannot be read.
         """
         changes, self._changes = self._changes, ()
         known, self.simulation = self.simulation, None
@@ -167,7 +175,7 @@ class Follower:
         names = tuple(sorted(name for name, count in self._schedulers.items() if count > 0))
         names = names or _SCHEDULER
         if known is None or names != self._names:
-            known = Simulation(seen.objects, self._config, scheduler_names=names)
+            known = Simulation(seen.objects, self._config, scheduler_names=names, leaves_out=True)
             self._names = names
         self.simulation = known
         return known
@@ -192,7 +200,7 @@ def _figures(simulation: Simulation, now: float) -> Figures:
         for name in simulation.state.queues
     }
     simulation.cycle(now)
-    found = Figures(True, None, simulation.pending, lines, queues)
+    found = Figures(True, None, dict(simulation.left_out), simulation.pending, lines, queues)
     simulation.undo()
     return found
 

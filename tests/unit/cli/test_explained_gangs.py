@@ -2,6 +2,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from pumice.api.hypernodes import HyperNode
 from pumice.api.jobs import Job
@@ -10,7 +11,7 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.cli.live.explanation_text import text_of
-from pumice.cli.live.explanations import of_job, of_pod, of_queue
+from pumice.cli.live.explanations import of_job, of_pod, of_queue, positioned_gangs
 from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import Follower, simulated
 from pumice.scheduler import load_config
@@ -226,6 +227,45 @@ def test_a_queue_whose_namespaces_take_turns() -> None:
     assert "Namespaces by what they have used of cpu, in hours of one, with a half-life:" in text
     assert "speech     1.00  0      2          2" in text
     assert of_queue(team, seen, simulated(seen, load_config(None), 0.0))["namespaces"] is None
+
+
+def test_an_object_that_cannot_be_read_is_left_out_and_said_and_all_others_count() -> None:
+    names = ("odd", "sound")
+    groups = [pod_group(name, 1, queue="other", phase="Inqueue") for name in names]
+    groups[0]["spec"]["minResources"] = {"cpu": "1e31"}
+    team = queue("team", capability={"cpu": "1e31"})
+    objects = ClusterObjects(
+        nodes=msgspec.convert([node("n", "1")], list[Node]),
+        queues=msgspec.convert([team, queue("other")], list[Queue]),
+        pod_groups=msgspec.convert(groups, list[PodGroup]),
+        pods=msgspec.convert([pod(f"{each}-0", group=each, cpu="2") for each in names], list[Pod]),
+    )
+    seen, config = ReadableCluster("default", objects), load_config(None)
+    follower = Follower(config)
+    figures = follower.look(seen, 0.0)
+    waiting = positioned_gangs(seen, figures)
+    why = 'exponents must be at most 30: found "1e31"'
+    assert why in waiting["default/odd"]["summary"]
+    assert "needs 2 cpu" in waiting["default/sound"]["summary"]
+    for each in objects.queues:
+        text = text_of(of_queue(each, seen, figures))
+        assert "Not counted: Queue/team: " in text
+        assert "; PodGroup/default/odd: " in text
+    for name, told in (("odd", why), ("sound", None)):
+        found = of_pod(
+            next(p for p in objects.pods if p.metadata.name == f"{name}-0"),
+            seen,
+            follower.follow,
+            0.0,
+        )
+        assert told is None or told in found["notComputed"]
+        assert bool(found["numbers"]) is (told is None)
+    mended = replace(
+        objects.pod_groups[0], spec=replace(objects.pod_groups[0].spec, min_resources=None)
+    )
+    objects.pod_groups[0], before = mended, objects.pod_groups[0]
+    figures = follower.look(seen, 0.0, [(before, mended)])
+    assert list(figures.left_out) == ["Queue/team"]
 
 
 def test_a_saved_usage_that_cannot_be_read_is_said() -> None:
