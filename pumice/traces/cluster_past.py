@@ -2,9 +2,10 @@
 
 Jobs, and gangs without a Job, are submitted at their creation. What still ran at the time of the dump runs for the duration that an
 annotation names, and else never ends. What never started and names no duration is left out. Other pods that run are there from
-the beginning. PriorityClasses that the dump lacks follow from its pods.
+the beginning. PriorityClasses that the dump lacks follow from its pods. Kinds that are not read are named.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -12,13 +13,15 @@ import msgspec
 from msgspec.structs import replace
 
 from pumice.api import kinds
+from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import Kind
+from pumice.api.messages import counted, listed
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Node, PriorityClass, values_of
+from pumice.api.nodes import Namespace, Node, PriorityClass, values_of
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.scheduler.simulate import ClusterObjects
-from pumice.traces.job_list import BadLineError, JobList, by_name
+from pumice.traces.job_list import UTF_8_MARK, BadLineError, JobList, by_name
 from pumice.traces.past_jobs import (
     gang_of,
     group_of_job,
@@ -33,6 +36,8 @@ from pumice.traces.trace import LINES_LIMIT, Trace, TraceError, TraceJob
 __all__ = ["read_cluster_past"]
 
 _OVER = {"Succeeded", "Failed"}
+_NAMED = 200
+"""Bytes of the list of kinds that are not read."""
 
 
 def read_cluster_past(data: bytes) -> Trace:
@@ -42,7 +47,7 @@ def read_cluster_past(data: bytes) -> Trace:
         TraceError: It is not a List of objects, or too many of them cannot be read.
     """
     try:
-        dump = msgspec.json.decode(data)
+        dump = msgspec.json.decode(data.removeprefix(UTF_8_MARK))
     except (msgspec.DecodeError, RecursionError) as error:
         raise TraceError(f"not JSON: {error}") from None
     items = dump.get("items") if isinstance(dump, dict) else None
@@ -57,22 +62,41 @@ class _Dump:
     """The objects of a dump, by what they are for a trace."""
 
     def __init__(self, items: list[Any]) -> None:
-        self._found = JobList()
+        self._found = JobList("object")
         self._others: list[tuple[int, Kind, Raw]] = []
         self._jobs: dict[str, tuple[int, Raw]] = {}
         self._groups: dict[str, tuple[int, Raw]] = {}
         self._pods: dict[str, list[tuple[int, Raw]]] = {}
         self._submitted: set[str] = set()
+        objects = ClusterObjects()
+        self._objects = objects
+        self._kept: dict[Kind, tuple[type, list[Any]]] = {
+            kinds.NODE: (Node, objects.nodes),
+            kinds.HYPER_NODE: (HyperNode, objects.hyper_nodes),
+            kinds.NAMESPACE: (Namespace, objects.namespaces),
+            kinds.QUEUE: (Queue, objects.queues),
+            kinds.PRIORITY_CLASS: (PriorityClass, objects.priority_classes),
+            kinds.POD: (Pod, objects.pods),
+        }
+        not_read: Counter[str] = Counter()
         for place, each in enumerate(items, 1):
-            kind = kinds.of_object(each) if isinstance(each, dict) else None
+            if not isinstance(each, dict):
+                self._found.lines += 1
+                self._found.skip(place, "it is not a JSON object")
+                continue
+            kind = kinds.of_object(each)
             if kind == kinds.JOB:
                 self._jobs[group_of_job(each)] = place, each
             elif kind == kinds.POD_GROUP:
                 self._groups[key(each)] = place, each
             elif kind == kinds.POD:
                 self._pods.setdefault(gang_of(each), []).append((place, each))
-            elif kind is not None:
+            elif kind in self._kept:
                 self._others.append((place, kind, each))
+            else:
+                not_read[text(each, "kind")[:60] or "without a kind"] += 1
+        if not_read:
+            self._found.remarks.append(_left_out(not_read))
 
     def trace(self) -> Trace:
         """Jobs and objects."""
@@ -81,8 +105,8 @@ class _Dump:
         for group, (place, each) in self._groups.items():
             if group not in self._jobs and not is_of_job(each):
                 self._read(group, place, each, trace_job_of_gang)
-        objects = self._objects()
-        trace = self._found.trace()
+        self._read_objects()
+        objects, trace = self._objects, self._found.trace()
         objects.priority_classes += self._lacking_classes(trace.jobs, objects)
         zero = trace.jobs[0].submit if trace.jobs else trace.zero
         trace.objects, trace.zero = objects, zero
@@ -115,26 +139,17 @@ class _Dump:
         except BadLineError as error:
             self._found.skip(place, f"{key(each)}: {error}")
 
-    def _objects(self) -> ClusterObjects:
-        """Nodes, open queues, PriorityClasses, and the pods that run of no gang that is submitted."""
-        objects = ClusterObjects()
-        kept: dict[Kind, tuple[type, list[Any]]] = {
-            kinds.NODE: (Node, objects.nodes),
-            kinds.QUEUE: (Queue, objects.queues),
-            kinds.PRIORITY_CLASS: (PriorityClass, objects.priority_classes),
-            kinds.POD: (Pod, objects.pods),
-        }
+    def _read_objects(self) -> None:
+        """Read nodes, queues and what else stays, and the pods that run of no gang that is submitted."""
         for place, kind, each in (*self._others, *self._loose_pods()):
-            if kind in kept:
-                struct, known = kept[kind]
-                if kind == kinds.QUEUE:  # it took these Jobs, whatever it is now
-                    each = {name: part for name, part in each.items() if name != "status"}
-                self._found.lines += 1
-                try:
-                    known.append(msgspec.convert(each, struct))
-                except msgspec.ValidationError as error:
-                    self._found.skip(place, f"{kind.kind} {key(each)}: {error}")
-        return objects
+            struct, known = self._kept[kind]
+            if kind == kinds.QUEUE:  # it took these Jobs, whatever it is now
+                each = {name: part for name, part in each.items() if name != "status"}
+            self._found.lines += 1
+            try:
+                known.append(msgspec.convert(each, struct))
+            except msgspec.ValidationError as error:
+                self._found.skip(place, f"{kind.kind} {key(each)}: {error}")
 
     def _loose_pods(self) -> Iterator[tuple[int, Kind, Raw]]:
         """Pods of no gang that is submitted, that are on a node and not over."""
@@ -148,7 +163,7 @@ class _Dump:
                         yield place, kinds.POD, each
         if members:
             self._found.remarks.append(
-                f"{members:,} pods of Jobs that are not in the dump, or were left out, stay where they run"
+                f"{counted(members, 'pod')} of Jobs that are not in the dump, or were left out: they stay on their nodes"
             )
 
     def _lacking_classes(
@@ -168,3 +183,12 @@ class _Dump:
             for name, value in sorted(values.items())
             if name not in known
         ]
+
+
+def _left_out(kinds_found: Counter[str]) -> str:
+    """The sentence about objects of kinds that are not read."""
+    shown = listed((f"{count} {kind}" for kind, count in sorted(kinds_found.items())), most=_NAMED)
+    return (
+        f"left out {counted(kinds_found.total(), 'object')} of kinds that are not read here ({shown}); "
+        "quotas, budgets, volumes and RuntimeClasses are read with --state"
+    )

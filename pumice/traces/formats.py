@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
+from pumice.api.messages import counted
 from pumice.traces.cluster_past import read_cluster_past
+from pumice.traces.job_list import UTF_8_MARK
 from pumice.traces.openb import NODE_COLUMNS, POD_COLUMNS, read_openb_nodes, read_openb_pods
 from pumice.traces.own_format import read_csv, read_json_lines
 from pumice.traces.swf import read_swf
@@ -33,6 +35,14 @@ _READERS: dict[TraceFormat, Callable[[bytes], Trace]] = {
 _HEAD = 1 << 16
 """Bytes that show the format."""
 
+_NOT_TEXT = {
+    b"\x1f\x8b": "it is compressed: `gunzip -c FILE | pumice simulate --trace -` reads it",
+    b"PK\x03\x04": "it is a zip archive; expected what is in it",
+    b"\xff\xfe": "it is UTF-16; expected UTF-8",
+    b"\xfe\xff": "it is UTF-16; expected UTF-8",
+}
+"""First bytes of files that are no text, and what is said of them."""
+
 
 def read_trace(files: Sequence[tuple[str, bytes]], given: TraceFormat | None = None) -> Trace:
     """The trace of a file, and of a second one with the nodes of `openb`.
@@ -44,23 +54,21 @@ def read_trace(files: Sequence[tuple[str, bytes]], given: TraceFormat | None = N
     Raises:
         TraceError: The files hold no trace, or two.
     """
+    nodes = [each for each in files if is_openb_nodes(each[1])]
     traces = [each for each in files if not is_openb_nodes(each[1])]
-    if len(traces) != 1:
+    if len(traces) != 1 or len(nodes) > 1:
         names = ", ".join(name for name, _ in files)
         raise TraceError(
-            f"{len(traces)} traces in {names}; expected one, and for openb a second file with its nodes"
+            f"{counted(len(traces), 'trace')} and {counted(len(nodes), 'file')} of nodes in {names}; "
+            "expected one trace, and for openb a second file with its nodes"
         )
     ((name, data),) = traces
     try:
         trace = _READERS[given or _found(name, data)](data)
+        for name, data in nodes:
+            trace.objects.nodes += read_openb_nodes(data)
     except TraceError as error:
         raise TraceError(f"{name}: {error}") from None
-    for other, nodes in files:
-        if other is not name or nodes is not data:
-            try:
-                trace.objects.nodes += read_openb_nodes(nodes)
-            except TraceError as error:
-                raise TraceError(f"{other}: {error}") from None
     return trace
 
 
@@ -70,7 +78,10 @@ def is_openb_nodes(data: bytes) -> bool:
 
 
 def _found(name: str, data: bytes) -> TraceFormat:
-    head = data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    for begin, why in _NOT_TEXT.items():
+        if data.startswith(begin):
+            raise TraceError(why)
+    head = data[:_HEAD].removeprefix(UTF_8_MARK).lstrip()
     first = head.split(b"\n", 1)[0].strip()
     columns = _columns(data)
     if not head:
@@ -93,7 +104,7 @@ def _found(name: str, data: bytes) -> TraceFormat:
 
 def _columns(data: bytes) -> set[str]:
     """The columns that the first line names if it is the header of a CSV file."""
-    first = data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
+    first = data[:_HEAD].removeprefix(UTF_8_MARK).lstrip().split(b"\n", 1)[0]
     return {cell.strip().strip('"').lower() for cell in first.decode(errors="replace").split(",")}
 
 

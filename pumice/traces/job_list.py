@@ -22,6 +22,7 @@ from pumice.traces.trace import (
 )
 
 __all__ = [
+    "UTF_8_MARK",
     "BadLineError",
     "JobList",
     "by_name",
@@ -31,6 +32,9 @@ __all__ = [
     "whole",
     "written_lines",
 ]
+
+UTF_8_MARK = b"\xef\xbb\xbf"
+"""With what some programs begin a file of UTF-8."""
 
 LINE_LIMIT = 1 << 20
 """Bytes of one line."""
@@ -59,6 +63,7 @@ def written_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
     Raises:
         TraceError: There are too many.
     """
+    data = data.removeprefix(UTF_8_MARK)
     begin = count = number = 0
     while begin < len(data):
         end = data.find(b"\n", begin)
@@ -140,7 +145,13 @@ class JobList:
         remarks: Sentences for the user.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "line") -> None:
+        """Begin.
+
+        Args:
+            unit: What the file is made of.
+        """
+        self._unit = unit
         self.lines = 0
         self.skipped: list[SkippedLine] = []
         self.remarks: list[str] = []
@@ -178,9 +189,9 @@ class JobList:
         """
         bad = [each for each in self.skipped if each.is_bad]
         if len(bad) > self.lines * BAD_SHARE:
-            shown = "; ".join(f"line {each.line}: {each.why}" for each in bad[:_SHOWN])
+            shown = "; ".join(f"{self._unit} {each.line}: {each.why}" for each in bad[:_SHOWN])
             raise TraceError(
-                f"{len(bad):,} of {self.lines:,} lines cannot be read, which is more than 1 %: {shown}"
+                f"{len(bad):,} of {self.lines:,} {self._unit}s cannot be read, which is more than 1 %: {shown}"
                 f"{'; …' if len(bad) > _SHOWN else ''}"
             )
         self._jobs.sort(key=lambda each: (each[0], msgspec.json.encode(each[1], order="sorted")))
@@ -189,7 +200,13 @@ class JobList:
         for place, (_, job) in enumerate(self._jobs, 1):
             name = _unique(label(job.name)[:_NAME_LENGTH].strip("-") or f"job-{place}", taken)
             jobs.append(job if name == job.name else replace(job, name=name))
-        return Trace(jobs=jobs, skipped=self.skipped, lines=self.lines, remarks=self.remarks)
+        return Trace(
+            jobs=jobs,
+            skipped=self.skipped,
+            lines=self.lines,
+            remarks=self.remarks,
+            unit=self._unit,
+        )
 
 
 def by_name(name: str) -> tuple[object, ...]:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from pumice.api.kinds import JOB
+from pumice.api.messages import counted
 from pumice.api.meta import ObjectMeta
 from pumice.api.names import dns_subdomain_problem, label_value_problem
 from pumice.api.nodes import Node, NodeStatus
@@ -57,7 +58,9 @@ def read_openb_pods(data: bytes) -> Trace:
         except BadLineError as error:
             jobs.skip(place, str(error))
     if shares:
-        jobs.remarks.append(f"{shares:,} pods asked for a share of a GPU; each gets a whole one")
+        jobs.remarks.append(
+            f"{counted(shares, 'pod')} asked for a share of a GPU; each gets a whole one"
+        )
     return jobs.trace()
 
 

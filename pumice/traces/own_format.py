@@ -6,11 +6,14 @@ Fields: `submit` (seconds, or a time as RFC 3339 has it), `duration` (seconds; a
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from pumice.api.kinds import JOB
+from pumice.api.messages import counted
 from pumice.api.meta import parse_time
 from pumice.api.names import dns_subdomain_problem
 from pumice.traces.amounts import checked, read_amounts, resource
@@ -85,7 +88,7 @@ def csv_rows(
         TraceError: A column is missing, or there are too many lines.
     """
     header: list[str] | None = None
-    for place, line in written_lines(data.removeprefix(b"\xef\xbb\xbf")):
+    for place, line in written_lines(data):
         try:
             cells = next(csv.reader([decoded(line)], strict=True))
         except (BadLineError, csv.Error) as error:
@@ -98,9 +101,12 @@ def csv_rows(
                 raise TraceError(
                     f"line {place}: the header has no column {lacking[0]}; expected {', '.join(needed)}"
                 )
+            (name, times), *_ = Counter(filter(None, header)).most_common(1)
+            if times > 1:
+                raise TraceError(f"line {place}: the header names {name[:60]} twice")
             continue
         if not problem and len(cells) != len(header):
-            problem = f"{len(cells)} columns; the header has {len(header)}"
+            problem = f"{counted(len(cells), 'column')}; the header has {len(header)}"
         jobs.lines += 1
         if problem:
             jobs.skip(place, problem)
@@ -132,6 +138,7 @@ class _OwnJobs(JobList):
         manifest = _object(fields, "manifest")
         metadata, spec = (_part(manifest, part) for part in ("metadata", "spec"))
         if manifest is not None:
+            _check_kind(manifest)
             fields = _with_manifest(fields, spec)
         replicas = whole(_scalar(fields, "replicas", 1), "replicas", 1, REPLICAS_LIMIT)
         least = whole(_scalar(fields, "min", replicas), "min", 1, REPLICAS_LIMIT)
@@ -160,6 +167,8 @@ class _OwnJobs(JobList):
             raise BadLineError("submit is missing; expected seconds since the trace's zero")
         submit = _scalar(fields, "submit", 0)
         moment = parse_time(submit) if isinstance(submit, str) else None
+        if moment is not None and moment < 0:
+            raise BadLineError(f"submit is {submit[:40]}; expected a time from 1970 on")
         found = number(submit if moment is None else moment, "submit")
         self._dated.add(moment is not None)
         return found
@@ -180,6 +189,13 @@ class _OwnJobs(JobList):
                 msgspec.structs.replace(job, submit=job.submit - found.zero) for job in found.jobs
             ]
         return found
+
+
+def _check_kind(manifest: Fields) -> None:
+    """Raise BadLineError for a manifest of something else than a Job; what it leaves out is added."""
+    for name, expected in JOB.type_meta.items():
+        if (found := manifest.get(name, expected)) != expected:
+            raise BadLineError(f"manifest.{name} is {str(found)[:60]}; expected {expected}")
 
 
 def _with_manifest(fields: Fields, spec: Fields) -> Fields:

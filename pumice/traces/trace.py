@@ -95,6 +95,7 @@ class Trace(msgspec.Struct, kw_only=True):
         skipped: Lines that were left out.
         lines: How many lines the file has, without comments and empty ones.
         remarks: What a user should know of how the file was read, a sentence each.
+        unit: What `SkippedLine.line` counts.
         nodes_hint: A `--nodes` that the header of the file suggests; empty if it suggests none.
     """
 
@@ -104,6 +105,7 @@ class Trace(msgspec.Struct, kw_only=True):
     skipped: list[SkippedLine] = msgspec.field(default_factory=list)
     lines: int = 0
     remarks: list[str] = msgspec.field(default_factory=list)
+    unit: str = "line"
     nodes_hint: str = ""
 
     @property

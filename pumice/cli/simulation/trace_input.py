@@ -51,9 +51,10 @@ class TraceInput:
         names = options.trace or []
         if [*names, *state].count("-") > 1:
             raise UserError("stdin (-) can be read only once")
-        self.title = names[0]
+        files = [(name, read_bytes(name)) for name in names]
+        self.title = next((name for name, data in files if not is_openb_nodes(data)), names[0])
         try:
-            trace = read_trace([(name, read_bytes(name)) for name in names], options.format)
+            trace = read_trace(files, options.format)
         except TraceError as error:
             raise UserError(plain(str(error))) from None
         self.trace = trace = _in_one_queue(trace, options.queue)
@@ -151,9 +152,9 @@ def _in_one_queue(trace: Trace, queue: str | None) -> Trace:
 def _report(trace: Trace, name: str) -> None:
     """Say what was left out, and what a user should know."""
     for each in trace.skipped[:_SHOWN]:
-        note(plain(f"{name}: line {each.line}: skipped: {each.why}"))
+        note(plain(f"{name}: {trace.unit} {each.line}: skipped: {each.why}"))
     if len(trace.skipped) > _SHOWN:
-        note(f"{name}: {len(trace.skipped) - _SHOWN:,} more lines skipped")
+        note(f"{name}: {len(trace.skipped) - _SHOWN:,} more {trace.unit}s skipped")
     for remark in trace.remarks:
         note(plain(f"{name}: {remark}"))
 

@@ -117,7 +117,7 @@ def test_openb_with_its_nodes_and_models(pumice: Pumice, tmp_path: Path) -> None
         assert ran.code == 0
         found = [(each["nodes"], each["outcome"], each["end"]) for each in ran.json["jobs"]]
         assert found == [(["b"], "Completed", 8.0), (["a"], "Failed", 8.0)]
-        assert ran.err == f"{pods}: 1 pods asked for a share of a GPU; each gets a whole one\n"
+        assert ran.err == f"{pods}: 1 pod asked for a share of a GPU; each gets a whole one\n"
 
 
 def test_ctrl_c_gives_what_is_known(pumice: Pumice, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,10 @@ ITEMS: list[Raw] = [
     ran(pod("done", node="n1", cpu="1"), 1, 2),
     {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "of-class"}, "spec": {"priorityClassName": "high", "priority": 7}},
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}},
+    {"apiVersion": "example.com/v1", "kind": "Own"}, {"kind": 7}, {},
+    # What stays
+    {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": {"name": "rack"}, "spec": {"tier": 1}},
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"a": "b"}}},
 ]  # fmt: skip
 
 
@@ -120,8 +124,14 @@ def test_what_a_dump_tells() -> None:
     assert [each.metadata.name for each in objects.nodes] == ["n1"]
     assert [each.metadata.name for each in objects.pods] == ["daemon"]
     assert [(each.metadata.name, each.value) for each in objects.priority_classes] == [("high", 7)]
-    again = read_cluster_past(json.dumps({"kind": "List", "items": ITEMS[::-1]}).encode())
-    assert again.jobs == trace.jobs
+    assert [each.metadata.name for each in objects.hyper_nodes] == ["rack"]
+    assert [each.metadata.labels for each in objects.namespaces] == [{"a": "b"}]
+    assert trace.remarks == [
+        "left out 4 objects of kinds that are not read here (1 ConfigMap, 1 Own, 2 without a kind); "
+        "quotas, budgets, volumes and RuntimeClasses are read with --state"
+    ]
+    turned = json.dumps({"kind": "List", "items": ITEMS[::-1]})
+    assert read_cluster_past(f"\ufeff{turned}".encode()).jobs == trace.jobs
 
 
 def test_a_past_runs_again() -> None:
@@ -138,7 +148,7 @@ def test_a_past_runs_again() -> None:
     ]  # fmt: skip
     trace = read_cluster_past(json.dumps({"items": items}).encode())
     assert trace.remarks == [
-        "1 pods of Jobs that are not in the dump, or were left out, stay where they run"
+        "1 pod of Jobs that are not in the dump, or were left out: they stay on their nodes"
     ]
     failed, large = ran_trace(trace.jobs, trace.objects).jobs
     assert (failed.outcome, failed.end) == ("Failed", 30)
@@ -152,8 +162,9 @@ def test_a_past_runs_again() -> None:
         (b"[" * 100_000, "not JSON: "),
         (b'{"kind": "Job"}', "expected a List with items"),
         (b'{"items": 7}', "expected a List with items"),
-        (json.dumps({"items": [job("undated")]}).encode(), "1 of 1 lines cannot be read.* default/undated: metadata.creationTimestamp is missing"),
-        (json.dumps({"items": [node("n") | {"status": 7}]}).encode(), "1 of 1 lines cannot be read.* Node default/n: Expected"),
+        (json.dumps({"items": [job("undated")]}).encode(), "1 of 1 objects cannot be read.* default/undated: metadata.creationTimestamp is missing"),
+        (b'{"items": [5]}', "1 of 1 objects cannot be read.* object 1: it is not a JSON object"),
+        (json.dumps({"items": [node("n") | {"status": 7}]}).encode(), "1 of 1 objects cannot be read.* Node default/n: Expected"),
     ],
 )  # fmt: skip
 def test_what_is_no_dump(dump: bytes, why: str) -> None:

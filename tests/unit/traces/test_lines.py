@@ -29,11 +29,13 @@ READ = [case for case in CASES if "jobs" in case]
 
 @pytest.mark.parametrize("case", READ, ids=names(READ))
 def test_what_is_read(case: dict[str, Any]) -> None:
-    files = [(f"trace.{case['format']}", case["text"].encode())]
-    for given in (None, TraceFormat(case["format"])):
-        if given is None and not case["text"].strip():
+    """Also with a mark of UTF-8, and as Windows ends lines."""
+    text = case["text"]
+    marked = "\ufeff" + text.replace("\n", "\r\n")
+    for given, data in ((None, text), (None, marked), (TraceFormat(case["format"]), marked)):
+        if given is None and not text.strip():
             continue
-        trace = read_trace(files, given)
+        trace = read_trace([(f"trace.{case['format']}", data.encode())], given)
         assert trace.jobs == msgspec.convert(case["jobs"], list[TraceJob])
         assert trace.zero == case.get("zero", YEAR_2000)
         assert trace.nodes_hint == case.get("nodes", "")
@@ -128,14 +130,20 @@ def test_openb_has_its_nodes_in_a_second_file() -> None:
             read_trace([("p", pods.encode()), ("n", text.encode())])
 
 
+NODES = ("n", b"sn,cpu_milli,memory_mib,gpu,model\n")
+
+
 @pytest.mark.parametrize(
     ("files", "why"),
     [
         ([("a", b"hello\n")], "a: cannot tell the format; expected JSON lines or CSV"),
-        ([("a", b'{"submit": 1}'), ("b", b'{"submit": 1}')], "2 traces in a, b; expected one"),
-        ([("n", b"sn,cpu_milli,memory_mib,gpu,model\n")], "0 traces in n; expected one"),
+        ([("a", b'{"submit": 1}'), ("b", b'{"submit": 1}')], "2 traces and 0 files of nodes in a, b; expected one"),
+        ([NODES], "0 traces and 1 file of nodes in n; expected one"),
+        ([("a", b'{"submit": 1}'), NODES, NODES], "1 trace and 2 files of nodes in a, n, n; expected one"),
+        ([("a.gz", b"\x1f\x8b\x08")], "a.gz: it is compressed: `gunzip -c FILE | pumice simulate --trace -` reads it"),
+        ([("a", '{"submit": 1}'.encode("utf-16"))], "a: it is UTF-16; expected UTF-8"),
     ],
-)
+)  # fmt: skip
 def test_files_without_a_trace(files: list[tuple[str, bytes]], why: str) -> None:
     with pytest.raises(TraceError, match=f"^{why}"):
         read_trace(files)
