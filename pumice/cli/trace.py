@@ -35,13 +35,13 @@ def _number(least: float, most: float = _LARGEST) -> Callable[[object], float]:
     return parsed
 
 
-def _numbers(most: float) -> Callable[[object], tuple[float, ...]]:
-    """A `parser` of an option that takes numbers from 0 with commas between."""
+def _several(one: Callable[[object], float]) -> Callable[[object], tuple[float, ...]]:
+    """A `parser` of an option that takes numbers with commas between."""
 
     def parsed(value: object) -> tuple[float, ...]:
         if isinstance(value, tuple):
             return value
-        return tuple(_number(0, most)(part) for part in str(value).split(","))
+        return tuple(one(part) for part in str(value).split(","))
 
     return parsed
 
@@ -89,12 +89,13 @@ class TraceFigures(msgspec.Struct, frozen=True):
         _option(
             "--gpus",
             "GPUs of a pod: those that occur; 0 for pods of CPUs alone.",
-            _numbers(1024),
+            _several(whole_number(0, 1024)),
             "N,N…",
         ),
     ] = (1, 2, 4, 8)
     gpu_weights: Annotated[
-        Any, _option("--gpu-weights", "How frequent each of --gpus is.", _numbers(_LARGEST), "N,N…")
+        Any,
+        _option("--gpu-weights", "How frequent each of --gpus is.", _several(_number(0)), "N,N…"),
     ] = (70, 12, 8, 10)
     cpu: Annotated[
         float, _option("--cpu", "CPUs of a pod for each of its GPUs.", _number(0, 10_000))
@@ -163,7 +164,6 @@ def generate(
     from pumice.traces.trace import TraceError
 
     given = {name: getattr(figures, name) for name in figures.__struct_fields__}
-    given["gpus"] = tuple(int(each) for each in figures.gpus)
     shape = TraceShape(jobs=jobs, seed=seed, **given)
     encoder = msgspec.json.Encoder()
     group: list[bytes] = []

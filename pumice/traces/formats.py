@@ -65,7 +65,8 @@ def read_trace(files: Sequence[tuple[str, bytes]], given: TraceFormat | None = N
     ((name, data),) = traces
     try:
         trace = _READERS[given or _found(name, data)](data)
-        for name, data in nodes:
+        if nodes:
+            ((name, data),) = nodes
             trace.objects.nodes += read_openb_nodes(data)
     except TraceError as error:
         raise TraceError(f"{name}: {error}") from None

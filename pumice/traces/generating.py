@@ -21,6 +21,8 @@ __all__ = ["TraceShape", "generated"]
 DAY = 86_400.0
 _BLOCK = 4096
 _STEPS = 50
+_MEMORY = 900_000
+"""GiB of a pod at most, so that readers of traces take it."""
 
 
 class TraceShape(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,8 +202,15 @@ def _check(shape: TraceShape) -> None:
             "--gpu-weights: expected one for each of --gpus",
         ),
         (not sum(shape.gpu_weights) > 0, "--gpu-weights: expected one above 0"),
-        (shape.pods > shape.most_pods, "--pods: expected at most --most-pods"),
+        (
+            shape.pods > (largest := 1 << (shape.most_pods.bit_length() - 1)),
+            f"--pods: expected at most {largest}, the largest power of two up to --most-pods",
+        ),
         (shape.median > shape.longest, "--median: expected at most --longest"),
+        (
+            shape.memory * max(*shape.gpus, shape.hopeless_gpus) > _MEMORY,
+            f"--memory: expected at most {_MEMORY:,} GiB for all GPUs of a pod",
+        ),
     )
     for is_wrong, why in problems:
         if is_wrong:

@@ -98,8 +98,8 @@ class Threshold:
         if self.is_relative:
             if before is None:
                 return ""
-            limit = Fraction(before) * (100 + self._value) / 100
-        if not self._holds(Fraction(value), limit):
+            limit = _as_written(before) * (100 + self._value) / 100
+        if not self._holds(_as_written(value), limit):
             return ""
         shown = f"{self.text}: {self._path} is {value}"
         return shown if before is None else f"{shown}, and {before} in the base"
@@ -132,6 +132,11 @@ class Threshold:
         inside = [path for path in paths if path.startswith(f"{self._path}.")]
         near = inside[:3] or difflib.get_close_matches(self._path, paths, 3) or paths[:3]
         return f"the summary has no number {self._path!r}; it has, for example, {', '.join(near)}"
+
+
+def _as_written(value: float) -> Fraction:
+    """A number as JSON shows it: 0.1 is a tenth, so that it equals the 0.1 of a threshold."""
+    return Fraction(str(value))
 
 
 def _paths(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from pumice.api.messages import shortened
 from pumice.cli.output import table
 from pumice.traces.comparison import ChangedJob, Differences
 from pumice.traces.measures import Measures
@@ -16,6 +17,8 @@ _DISTRIBUTIONS = ("wait", "turnaround", "slowdown", "bounded_slowdown")
 _NUMBERS = ("count", "mean", "p50", "p95", "p99", "max")
 _OF_RESOURCES = ("utilization", "fragmentation", "goodput", "lost_hours")
 _QUEUES = 20
+_NOT_STARTED, _REASON = 5, 300
+"""Jobs of which is said why they did not start, and bytes of what is said."""
 
 
 def measures_text(measures: Measures) -> str:
@@ -44,7 +47,7 @@ def measures_text(measures: Measures) -> str:
             ("measure", "value"), [(name, cell_of((name,), summary[name]).text) for name in others]
         )
     )
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_not_started(measures, ("Refused", "Waiting"))])
 
 
 def comparison_text(base: Measures, other: Measures, found: Differences) -> str:
@@ -61,7 +64,20 @@ def comparison_text(base: Measures, other: Measures, found: Differences) -> str:
     for title, jobs in (("gained", found.gained), ("lost", found.lost)):
         if jobs:
             parts.append(table((title, "queue", *header[1:]), map(_changed, jobs)))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_not_started(base, ("Refused",))])
+
+
+def _not_started(measures: Measures, outcomes: Sequence[str]) -> Iterator[str]:
+    """A table of why jobs with these outcomes did not start."""
+    jobs = [job for job in measures.jobs if job.outcome in outcomes and job.start is None]
+    rows = [
+        (f"{job.namespace}/{job.name}", job.queue, shortened(job.reason or "–", _REASON))
+        for job in jobs[:_NOT_STARTED]
+    ]
+    if len(jobs) > len(rows):
+        rows.append((f"{len(jobs) - len(rows):,} more", "", ""))
+    if rows:
+        yield table(("not started", "queue", "why"), rows)
 
 
 def _jobs(measures: Measures) -> str:

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from pumice.api import kinds
 from pumice.api.fields import plain
 from pumice.api.kinds import Kind
+from pumice.api.messages import counted, listed
 from pumice.api.meta import Raw
 from pumice.api.names import dns_subdomain_problem
-from pumice.api.nodes import Node
+from pumice.api.nodes import Node, values_of
 from pumice.cli.exits import UserError
 from pumice.cli.files.checking import ManifestChecker
 from pumice.cli.files.manifests import Manifest, Source, named, read, read_bytes
@@ -31,6 +32,8 @@ __all__ = ["TraceInput"]
 
 _SHOWN = 5
 """Skipped lines that are named."""
+_NAMES = 200
+"""Bytes of a list of names."""
 
 
 class TraceInput:
@@ -62,7 +65,9 @@ class TraceInput:
         manifests = named(read(state)) if state else []
         self._given = SimulationInput.of(each for each in manifests if not _is_job(each))
         if ignored := sum(_is_job(each) for each in manifests):
-            note(f"left out {ignored} Jobs of --state: only those of the trace are submitted")
+            note(
+                f"left out {counted(ignored, 'Job')} of --state: only those of the trace are submitted"
+            )
         self._state = manifests
         self.objects = self._joined()
         nodes = self.nodes(options.nodes) if options.nodes else self.objects.nodes
@@ -72,6 +77,7 @@ class TraceInput:
             raise UserError(f"no nodes: add them, for example --nodes {hint}{why}, or in --state")
         self.objects = self.objects_on(nodes)
         self._checker = ManifestChecker(RuleSettings(), [*manifests, *self._named()])
+        self._name_missing_classes()
 
     def nodes(self, text: str, option: str = "--nodes") -> list[Node]:
         """Nodes of a short text, or of the file of nodes of `openb`.
@@ -108,7 +114,7 @@ class TraceInput:
         pods = self.objects.pods
         stay = [pod for pod in pods if not pod.spec.node_name or pod.spec.node_name in known]
         if left := len(pods) - len(stay):
-            note(f"left out {left} pods that run on other nodes")
+            note(f"left out {counted(left, 'pod')} that run on other nodes")
         return replace(self.objects, nodes=nodes, pods=stay)
 
     def _joined(self) -> ClusterObjects:
@@ -118,6 +124,17 @@ class TraceInput:
         return ClusterObjects(
             **{name: getattr(given, name) or getattr(own, name) for name in names}
         )
+
+    def _name_missing_classes(self) -> None:
+        """Say which PriorityClasses jobs name that nothing defines."""
+        known = values_of(self.objects.priority_classes)
+        missing = {each.priority for each in self.trace.jobs if isinstance(each.priority, str)}
+        if names := sorted(missing - known.keys()):
+            note(
+                plain(
+                    f"{self.title}: PriorityClass {listed(names, most=_NAMES)} is not given, and counts as 0: add it to --state"
+                )
+            )
 
     def _named(self) -> Iterable[Manifest]:
         """Queues and PriorityClasses that are not in --state, as manifests for admission."""

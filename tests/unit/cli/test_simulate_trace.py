@@ -57,6 +57,38 @@ def test_the_text_names_what_became_of_the_jobs(pumice: Pumice) -> None:
     assert "3 completed" in ran.out
     assert "1 waiting" in ran.out
     assert "1 running" in ran.out
+    assert (
+        "NOT STARTED       QUEUE    WHY\ndefault/hopeless  default  needs 9 cpu on one node; the"
+        in ran.out
+    )
+
+
+def test_a_priority_class_that_is_not_given_is_named(pumice: Pumice, tmp_path: Path) -> None:
+    lines = [
+        {"submit": 0, "duration": 1, "priority": name}
+        for name in ("high", "low", "system-node-critical", 7)
+    ]
+    state = tmp_path / "state.yaml"
+    known = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 5}
+    state.write_text(texts(known | {"metadata": {"name": "high"}}))
+    ran = pumice(
+        "simulate", "--trace", "-", "--nodes", "1x2cpu", "--state", state, stdin=texts(*lines)
+    )
+    assert ran.err == "-: PriorityClass low is not given, and counts as 0: add it to --state\n"
+
+
+def test_jobs_that_are_refused_are_named_with_the_reason(pumice: Pumice) -> None:
+    lines = [{"submit": 0, "name": f"j{n}", "requests": {"x": "1"}} for n in range(6)]
+    for compared in ((), ("--compare-nodes", "1x1cpu")):
+        ran = pumice(
+            "simulate", "--trace", "-", "--nodes", "1x2cpu", *compared, stdin=texts(*lines)
+        )
+        assert ran.code == 0
+        assert [line.split()[0] for line in ran.out.split("NOT STARTED")[1].split("\n")[1:7]] == [
+            *(f"default/j{n}" for n in range(5)),
+            "1",
+        ]
+        assert '"x" must be a standard resource' in ran.out
 
 
 def test_all_jobs_in_one_queue_on_the_nodes_of_the_state(pumice: Pumice, tmp_path: Path) -> None:
@@ -71,7 +103,7 @@ def test_all_jobs_in_one_queue_on_the_nodes_of_the_state(pumice: Pumice, tmp_pat
     )
     assert ran.code == 0
     assert [(each["queue"], each["nodes"]) for each in ran.json["jobs"]] == [("one", ["n1"])] * 2
-    assert ran.err == "left out 1 Jobs of --state: only those of the trace are submitted\n"
+    assert ran.err == "left out 1 Job of --state: only those of the trace are submitted\n"
     ran = pumice("simulate", "--trace", "-", "--state", state, "-o", "json", stdin=stdin)
     assert [each["outcome"] for each in ran.json["jobs"]] == ["Completed", "Refused"]
     assert "other" in ran.json["jobs"][1]["reason"]
@@ -232,8 +264,9 @@ def test_a_drawn_trace_is_simulated(pumice: Pumice) -> None:
     [
         (("--jobs", "-1"), "-1: expected a whole number from 0 to 1000000"),
         (("--jobs", "1", "--wave", "nan"), "nan: expected a number from 0 to 1"),
-        (("--jobs", "1", "--gpus", "1,x"), "x: expected a number from 0 to 1024"),
-        (("--jobs", "1", "--pods", "65"), "--pods: expected at most --most-pods"),
+        (("--jobs", "1", "--gpus", "1,x"), "x: expected a whole number from 0 to 1024"),
+        (("--jobs", "1", "--pods", "65"), "--pods: expected at most 64"),
+        (("--jobs", "1", "--gpus", "1.5"), "1.5: expected a whole number from 0 to 1024"),
     ],
 )
 def test_bad_figures_are_one_line(pumice: Pumice, arguments: tuple[str, ...], why: str) -> None:

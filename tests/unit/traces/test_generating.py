@@ -61,7 +61,9 @@ def test_extremes() -> None:
     for wrong, why in (
         ({"gpus": (1, 2), "gpu_weights": (1,)}, "--gpu-weights: expected one for each"),
         ({"gpus": (1,), "gpu_weights": (0,)}, "--gpu-weights: expected one above 0"),
-        ({"pods": 65}, "--pods: expected at most --most-pods"),
+        ({"pods": 65}, "--pods: expected at most 64, the largest power of two up to --most-pods"),
+        ({"pods": 2.5, "most_pods": 3}, "--pods: expected at most 2, the largest"),
+        ({"memory": 100_000}, "--memory: expected at most 900,000 GiB for all GPUs of a pod"),
         ({"median": 1e9}, "--median: expected at most --longest"),
     ):
         with pytest.raises(TraceError, match=why):
