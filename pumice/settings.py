@@ -19,22 +19,11 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from pumice.api.documents import DocumentError, parse, written
+from pumice.api.documents import parse, written
 from pumice.api.fields import Suggestions
 from pumice.api.json_words import either, shown
 from pumice.api.setting_errors import SettingError, SettingProblem
-
-__all__ = [
-    "UNKNOWN",
-    "FilePart",
-    "checked",
-    "document",
-    "is_null",
-    "json_schema",
-    "read",
-    "read_leniently",
-    "refuse",
-]
+from pumice.api.yaml_values import DocumentError
 
 Location = tuple[str | int, ...]
 Schema = dict[str, Any]

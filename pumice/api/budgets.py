@@ -2,15 +2,6 @@
 
 from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 
-__all__ = [
-    "PodDisruptionBudget",
-    "PodDisruptionBudgetSpec",
-    "PodDisruptionBudgetStatus",
-    "ResourceQuota",
-    "ResourceQuotaSpec",
-    "ResourceQuotaStatus",
-]
-
 
 class PodDisruptionBudgetSpec(ApiStruct, frozen=True):
     """The protected pods: none without a selector, all pods of the namespace with an empty one."""

@@ -11,8 +11,6 @@ from pumice.api.kinds import JOB, Kind
 from pumice.api.markers import Marker
 from pumice.api.meta import ApiStruct, ObjectMeta, OwnerReference, parse_time
 
-__all__ = ["Command", "misdirected", "oldest", "targets"]
-
 
 class Command(ApiStruct, frozen=True):
     """A requested action on a Job or a Queue. It is deleted before it is carried out, so it is carried out at most once.

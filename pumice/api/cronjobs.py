@@ -10,17 +10,6 @@ from pumice.api.markers import Marker
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.schedules import Calendar, Interval
 
-__all__ = [
-    "CONCURRENCY_POLICIES",
-    "CronJob",
-    "CronJobSpec",
-    "CronJobStatus",
-    "EmbeddedMeta",
-    "JobTemplateSpec",
-    "ObjectReference",
-    "job_name",
-]
-
 CONCURRENCY_POLICIES = ("Allow", "Forbid", "Replace")
 """What the controller does if a Job still runs when the next one is due."""
 

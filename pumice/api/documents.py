@@ -25,8 +25,6 @@ from pumice.api.yaml_values import (
     reworded,
 )
 
-__all__ = ["MOST_UNREADABLE", "DocumentError", "parse", "written"]
-
 _DECODER = msgspec.json.Decoder(float_hook=scalars.number)
 
 MOST_UNREADABLE = 100

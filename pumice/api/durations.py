@@ -8,15 +8,6 @@ from fractions import Fraction
 
 from pumice.api.remembering import remembered
 
-__all__ = [
-    "UNKNOWN",
-    "duration_problem",
-    "format_duration",
-    "human_duration",
-    "parse_nanoseconds",
-    "parse_seconds",
-]
-
 _NANOSECONDS = {
     "ns": 1,
     "us": 10**3,

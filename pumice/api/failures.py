@@ -18,23 +18,6 @@ from pumice.api.fields import plain
 from pumice.api.messages import LONGEST, LONGEST_LIST, listed, shortened
 from pumice.api.pods import ContainerStatus, Pod, Terminated
 
-__all__ = [
-    "PODS_FAILED",
-    "Failure",
-    "FailureGroup",
-    "attempts",
-    "cleaned",
-    "ended",
-    "failure_of",
-    "grouped",
-    "meaning",
-    "sentence",
-    "trouble_of",
-    "with_failures",
-    "without_escapes",
-    "without_failures",
-]
-
 PODS_FAILED = "PodsFailed"
 """Reason of a Job in which pods have failed and that waits for nothing."""
 

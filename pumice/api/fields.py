@@ -15,17 +15,6 @@ from typing import Literal
 
 import msgspec
 
-__all__ = [
-    "BUDGET",
-    "FieldError",
-    "Reason",
-    "Suggestions",
-    "closest",
-    "did_you_mean",
-    "plain",
-    "summary",
-]
-
 BUDGET = 4_000_000
 """Work for the suggestions of one review: slightly more than a tenth of a second.
 

@@ -8,18 +8,6 @@ from typing import Annotated
 from pumice.api.markers import DNS_SUBDOMAIN_PATTERN, Marker, Validation
 from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 
-__all__ = [
-    "MEMBER_TYPES",
-    "ExactMatch",
-    "HyperNode",
-    "HyperNodeCondition",
-    "HyperNodeSpec",
-    "HyperNodeStatus",
-    "Member",
-    "MemberSelector",
-    "RegexMatch",
-]
-
 MEMBER_TYPES = ("Node", "HyperNode")
 """What a HyperNode may consist of."""
 

@@ -11,30 +11,6 @@ from pumice.api.jobs import JobSpec, TaskState
 from pumice.api.markers import Marker
 from pumice.api.meta import ApiStruct, ObjectMeta
 
-__all__ = [
-    "FAILURE_POLICIES",
-    "JOBS",
-    "MAX_RETRIES",
-    "PHASES",
-    "RETAIN_POLICIES",
-    "FailureOptions",
-    "Flow",
-    "FlowDependsOn",
-    "FlowPatch",
-    "HttpGet",
-    "HttpHeader",
-    "JobFlow",
-    "JobFlowSpec",
-    "JobFlowStatus",
-    "JobTemplate",
-    "JobTemplateStatus",
-    "Probe",
-    "TaskStatus",
-    "TcpSocket",
-    "failure_options",
-    "job_name",
-]
-
 PHASES = ("Succeed", "Terminating", "Failed", "Running", "Pending")
 """Phases of a JobFlow, in Volcano's order."""
 

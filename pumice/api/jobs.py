@@ -8,25 +8,6 @@ from typing import Annotated, Any
 from pumice.api.markers import DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, Marker, Preserved
 from pumice.api.meta import ApiStruct, ObjectMeta
 
-__all__ = [
-    "ACTIONS",
-    "DEFAULT_MAX_PODS",
-    "EVENTS",
-    "PHASES",
-    "DependsOn",
-    "Job",
-    "JobCondition",
-    "JobSpec",
-    "JobState",
-    "JobStatus",
-    "LifecyclePolicy",
-    "NetworkTopology",
-    "PartitionPolicy",
-    "Task",
-    "TaskState",
-    "Volume",
-]
-
 DEFAULT_MAX_PODS = 100_000
 """Pods of one Job, or of one object of another controller whose pods plugins wire, unless a setting says otherwise."""
 

@@ -10,8 +10,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["either", "kind_of", "quoted", "shown", "type_problem"]
-
 _KINDS: dict[type, str] = {
     str: "a string",
     bool: "a boolean",

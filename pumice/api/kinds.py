@@ -8,8 +8,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["ALL", "VOLCANO", "WIRED_OWNERS", "Kind", "of_object"]
-
 
 class Kind(msgspec.Struct, frozen=True, cache_hash=True):
     """One resource of the Kubernetes API.

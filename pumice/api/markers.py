@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["DNS_LABEL_PATTERN", "DNS_SUBDOMAIN_PATTERN", "Marker", "Preserved", "Validation"]
-
 DNS_LABEL_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 DNS_SUBDOMAIN_PATTERN = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 

@@ -7,8 +7,6 @@ number of the others, and what is written is cut.
 
 from collections.abc import Iterable
 
-__all__ = ["LONGEST", "LONGEST_LIST", "counted", "listed", "shortened"]
-
 LONGEST = 4096
 """Bytes of the longest message of a status or a condition."""
 

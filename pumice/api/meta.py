@@ -7,22 +7,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = [
-    "ApiStruct",
-    "LabelExpression",
-    "LabelSelector",
-    "LabelSelectorRequirement",
-    "ObjectMeta",
-    "OwnerReference",
-    "controller_of",
-    "format_time",
-    "labels_match",
-    "number_in",
-    "parse_bool",
-    "parse_time",
-    "version_number",
-]
-
 
 class ApiStruct(
     msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, frozen=True, gc=False

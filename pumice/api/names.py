@@ -4,27 +4,6 @@ import re
 
 from pumice.api.remembering import remembered
 
-__all__ = [
-    "LABEL_LENGTH",
-    "SUBDOMAIN_LENGTH",
-    "address",
-    "config_key_problem",
-    "default_task_name",
-    "dns_label_problem",
-    "dns_subdomain_problem",
-    "env_name_problem",
-    "header_name_problem",
-    "hosts_config_map",
-    "label_value_problem",
-    "pod_group_name",
-    "pod_index",
-    "pod_name",
-    "port_name_problem",
-    "qualified_name_problem",
-    "service_name_problem",
-    "ssh_secret",
-]
-
 LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
 _PORT_NAME_LENGTH = 15

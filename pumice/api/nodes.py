@@ -12,22 +12,6 @@ from msgspec.structs import replace
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.pods import Pod, PodSpec
 
-__all__ = [
-    "NEVER",
-    "SYSTEM_CLASSES",
-    "Namespace",
-    "Node",
-    "NodeCondition",
-    "NodeSpec",
-    "NodeStatus",
-    "PodPriorities",
-    "PriorityClass",
-    "Taint",
-    "values_of",
-    "with_priorities",
-    "with_system_classes",
-]
-
 
 class Taint(ApiStruct, frozen=True):
     """A taint: pods that do not tolerate it are kept away from the node."""

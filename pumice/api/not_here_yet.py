@@ -14,21 +14,6 @@ from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.pods import Pod
 
-__all__ = [
-    "HARMS",
-    "LONGEST_ABOUT_NODES",
-    "LONGEST_ABOUT_PODS",
-    "TABLE",
-    "Harm",
-    "NotHereYet",
-    "Use",
-    "Where",
-    "named",
-    "sentences",
-    "uses_in_job",
-    "uses_in_pod",
-]
-
 Raw = dict[str, Any]
 
 Harm = Literal["would not run", "would run elsewhere or evict", "other words"]

@@ -17,8 +17,6 @@ from itertools import islice
 
 from pumice.api.schedules import Calendar, Interval
 
-__all__ = ["LAST", "Occurrences"]
-
 _DAY = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
 

@@ -12,15 +12,6 @@ from pumice.api.markers import DNS_SUBDOMAIN_PATTERN, Marker
 from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 from pumice.api.queues import Resources
 
-__all__ = [
-    "PHASES",
-    "PodGroup",
-    "PodGroupCondition",
-    "PodGroupSpec",
-    "PodGroupStatus",
-    "SubGroupPolicy",
-]
-
 PHASES = ("Pending", "Running", "Unknown", "Inqueue", "Completed")
 """Phases of a PodGroup, in Volcano's order."""
 

@@ -13,34 +13,6 @@ import msgspec
 
 from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 
-__all__ = [
-    "ROOT",
-    "Affinity",
-    "ClaimSource",
-    "Container",
-    "ContainerPort",
-    "ContainerState",
-    "ContainerStatus",
-    "ContainerWaiting",
-    "Fields",
-    "NodeAffinity",
-    "NodeSelector",
-    "NodeSelectorRequirement",
-    "NodeSelectorTerm",
-    "Pod",
-    "PodAffinity",
-    "PodCondition",
-    "PodSpec",
-    "PodStatus",
-    "PodVolume",
-    "PreferredSchedulingTerm",
-    "ResourceRequirements",
-    "Terminated",
-    "Toleration",
-    "TopologySpreadConstraint",
-    "pod_types",
-]
-
 
 class ResourceRequirements(ApiStruct, frozen=True):
     """What a container asks for and what it may use at most; quantities as manifests spell them."""

@@ -13,8 +13,6 @@ from fractions import Fraction
 from pumice.api.json_words import shown
 from pumice.api.remembering import remembered
 
-__all__ = ["MILLI", "QuantityError", "format_milli", "is_whole_milli", "parse_milli"]
-
 MILLI = 1000
 """Milli-units in one unit."""
 

@@ -18,19 +18,6 @@ from pumice.api.markers import DNS_SUBDOMAIN_PATTERN, Marker
 from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 from pumice.api.names import dns_label_problem
 
-__all__ = [
-    "STATES",
-    "Guarantee",
-    "NodeGroupTerms",
-    "Queue",
-    "QueueAffinity",
-    "QueueReservation",
-    "QueueSpec",
-    "QueueStatus",
-    "QueueUsers",
-    "users_of",
-]
-
 STATES = ("Open", "Closed", "Closing", "Unknown")
 """States of a Queue; a Queue without a state counts as open."""
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from pumice.api.remembering import remembered
 
-__all__ = ["Regex", "judge_regex", "regex_problem", "searcher"]
-
 _TOKEN = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.|.", re.DOTALL)
 _LONGEST = 16_384
 """Characters of a pattern. RE2 gives up on one that takes too much memory, and says so on standard error

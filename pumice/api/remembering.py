@@ -8,8 +8,6 @@ from functools import lru_cache, wraps
 from inspect import signature
 from typing import Concatenate, ParamSpec, TypeVar
 
-__all__ = ["remembered"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from pumice.api.pods import Container, PodSpec, PodStatus, ResourceRequirements
 from pumice.api.quantities import MILLI, parse_milli
 
-__all__ = ["Amounts", "add", "pod_requests", "quota_usage"]
-
 Amounts = dict[str, int]
 """Resource name to milli-units."""
 

@@ -13,25 +13,6 @@ import msgspec
 from pumice.api.fields import FieldError, plain
 from pumice.api.meta import ApiStruct
 
-__all__ = [
-    "ALL_WARNING_CHARACTERS",
-    "API_VERSION",
-    "MOST_CAUSES",
-    "WARNING_CHARACTERS",
-    "GroupVersionResource",
-    "PatchOperation",
-    "Request",
-    "Response",
-    "Review",
-    "Status",
-    "allowed",
-    "denied",
-    "encode",
-    "errored",
-    "patched",
-    "shortened",
-]
-
 API_VERSION = "admission.k8s.io/v1"
 
 WARNING_CHARACTERS = 256

@@ -11,8 +11,6 @@ from typing import Any
 from pumice.api.meta import ApiStruct, ObjectMeta, Raw
 from pumice.api.quantities import QuantityError, parse_milli
 
-__all__ = ["PodOverhead", "RuntimeClass", "RuntimeClassScheduling", "admit"]
-
 
 class PodOverhead(ApiStruct, frozen=True):
     """Resources that the runtime needs for each pod."""

@@ -9,18 +9,6 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-__all__ = [
-    "FLOAT",
-    "INTEGER",
-    "NULLS",
-    "NUMERIC",
-    "TAG",
-    "ScalarError",
-    "number",
-    "plain",
-    "tagged",
-]
-
 TAG: Final = "tag:yaml.org,2002:"
 """Prefix of the tags of YAML itself, written as `!!`."""
 

@@ -18,17 +18,6 @@ from zoneinfo import ZoneInfo
 from pumice.api.durations import parse_nanoseconds
 from pumice.api.fields import did_you_mean
 
-__all__ = [
-    "DESCRIPTORS",
-    "Calendar",
-    "Interval",
-    "ScheduleError",
-    "parse_schedule",
-    "time_zone",
-    "time_zone_problem",
-    "time_zones",
-]
-
 
 class ScheduleError(ValueError):
     """A text that is not a schedule; the message is one clause with the reason."""

@@ -8,8 +8,6 @@ import msgspec
 from pumice.api.fields import plain
 from pumice.api.json_words import quoted
 
-__all__ = ["SettingError", "SettingProblem", "assigned", "path_of"]
-
 _LONGEST_STEP = 100
 
 

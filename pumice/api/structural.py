@@ -14,9 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pumice.api.fields import FieldError
-from pumice.api.structural_rules import Path, SchemaError, add, check_keywords, render, rules_of
-
-__all__ = ["SchemaError", "Structural", "compile", "default", "prune", "validate"]
+from pumice.api.structural_rules import Path, add, check_keywords, render, rules_of
 
 Json = Any
 

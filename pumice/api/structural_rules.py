@@ -11,17 +11,6 @@ from typing import Any, Protocol
 from pumice.api.fields import FieldError, Reason
 from pumice.api.meta import parse_time
 
-__all__ = [
-    "CompiledSchema",
-    "Path",
-    "Rule",
-    "SchemaError",
-    "add",
-    "check_keywords",
-    "render",
-    "rules_of",
-]
-
 _KEYWORDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
     ("additionalProperties", (dict, bool)),
     ("allOf", list),

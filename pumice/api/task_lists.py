@@ -6,8 +6,6 @@ There are three equivalent spellings: JSON (`[["ps", "worker"], ["ps"]]`), lists
 
 import re
 
-__all__ = ["TaskGroups", "format_groups", "read_groups", "read_order"]
-
 TaskGroups = tuple[tuple[str, ...], ...]
 """Groups of task names."""
 

@@ -3,29 +3,6 @@
 from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 from pumice.api.pods import NodeSelector
 
-__all__ = [
-    "BIND_COMPLETED",
-    "BOUND_BY_CONTROLLER",
-    "SELECTED_NODE",
-    "CsiDriver",
-    "CsiNode",
-    "CsiNodeSpec",
-    "CsiVolume",
-    "DriverLimit",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "PersistentVolumeClaimSpec",
-    "PersistentVolumeClaimStatus",
-    "PersistentVolumeSpec",
-    "PersistentVolumeStatus",
-    "StorageClass",
-    "StorageRequests",
-    "TopologyRequirement",
-    "TopologyTerm",
-    "VolumeClaimReference",
-    "VolumeNodeAffinity",
-]
-
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """Annotation of a claim that asks its provisioner for a volume that this node reaches."""
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"

@@ -21,20 +21,6 @@ from yaml.events import (
 from pumice.api import scalars
 from pumice.api.json_words import kind_of
 
-__all__ = [
-    "LARGEST_EXPANSION",
-    "DocumentError",
-    "WrittenList",
-    "WrittenMapping",
-    "WrittenReader",
-    "WrittenScalar",
-    "YamlReader",
-    "begins",
-    "check_expansion",
-    "reworded",
-    "value_of",
-]
-
 LARGEST_EXPANSION = 5_000_000
 """Maximum number of values that a document's aliases may expand to; a thousand times what a manifest needs."""
 

@@ -16,21 +16,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from pumice.certs.verification import FLAWS
 
-__all__ = [
-    "END_OF_TIME",
-    "ORGANIZATION",
-    "Authority",
-    "Key",
-    "KeyFactory",
-    "Leaf",
-    "generate_key",
-    "is_authority",
-    "not_after",
-    "not_before",
-    "pem",
-    "same",
-]
-
 ORGANIZATION = "Pumice"
 """Subject organization by which our own authorities are known in a bundle."""
 

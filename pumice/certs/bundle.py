@@ -23,8 +23,6 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pumice.certs.authority import Authority, is_authority, not_after, not_before, pem, same
 from pumice.certs.verification import FLAWS, certificates_in, problem_with
 
-__all__ = ["KEEP_PREVIOUS", "KEYS", "Bundle", "BundleReading", "read"]
-
 CURRENT, NEXT = "ca", "next"
 KEYS = ("ca.crt", "ca.key", "next.crt", "next.key", "previous.crt")
 

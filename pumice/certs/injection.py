@@ -31,8 +31,6 @@ from pumice.cluster.errors import ApiError, Conflict, Invalid, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 
-__all__ = ["Injector", "WebhookEntry", "entries_of", "patch_for"]
-
 logger = logging.getLogger(__name__)
 
 _PLACE = "trust bundle"

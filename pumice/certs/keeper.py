@@ -48,8 +48,6 @@ from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import PAUSES
 
-__all__ = ["CertificateManager"]
-
 logger = logging.getLogger(__name__)
 
 _PLACE = "certificates"

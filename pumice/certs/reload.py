@@ -21,8 +21,6 @@ from pathlib import Path
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.connection import load_pair
 
-__all__ = ["FileReloader", "ServingCertificate", "end_of"]
-
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 _SEQUENCE, _EXPLICIT_VERSION, _UTC_TIME = 0x30, 0xA0, 0x17
 _BEFORE_VALIDITY = 3

@@ -29,18 +29,6 @@ from pumice.certs.authority import END_OF_TIME, Authority, KeyFactory, Leaf, not
 from pumice.certs.bundle import Bundle
 from pumice.certs.verification import FLAWS
 
-__all__ = [
-    "DAY",
-    "CertSettings",
-    "Step",
-    "due",
-    "first_bundle",
-    "leaf_is_due",
-    "new_leaf",
-    "next_step",
-    "up_to_date",
-]
-
 DAY = 86_400.0
 
 

@@ -16,8 +16,6 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import verification
 
-__all__ = ["FLAWS", "certificates_in", "problem_with", "refusal"]
-
 FLAWS = (
     ValueError,
     TypeError,

@@ -23,8 +23,6 @@ from pumice.cli import exits
 from pumice.cli.arguments import instead_of, spread, without_values
 from pumice.cli.output import note, paint, write
 
-__all__ = ["app", "run"]
-
 PROGRAM = "pumice"
 COMPLETION_VARIABLE = "_PUMICE_COMPLETE"
 """Variable with which the shell's script asks for completions."""

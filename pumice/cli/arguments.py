@@ -10,8 +10,6 @@ from typing import Any
 
 from pumice.cli.exits import UserError
 
-__all__ = ["instead_of", "spread", "without_values"]
-
 _STATE = "--state"
 _ALWAYS = frozenset({"migrate", "simulate", "webhook"})
 """Verbs without arguments of their own."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.cluster.elected import ElectionSettings
 
-__all__ = ["EXAMPLES", "certs"]
-
 EXAMPLES = (
     "pumice certs --service pumice-webhook --namespace pumice-system",
     "pumice certs --once --kubeconfig ~/.kube/config --namespace pumice-system",

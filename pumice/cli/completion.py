@@ -8,8 +8,6 @@ import typer
 
 from pumice.cli.output import write_document
 
-__all__ = ["EXAMPLES", "completion", "prepare"]
-
 EXAMPLES = (
     "source <(pumice completion bash)",
     "pumice completion bash > /etc/bash_completion.d/pumice",

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.controller.worker import ControllerWorker
 
-__all__ = ["EXAMPLES", "controller", "discovery_of"]
-
 EXAMPLES = (
     "pumice controller --kubeconfig ~/.kube/config --no-leader-elect",
     "pumice controller --metrics-port 8081",

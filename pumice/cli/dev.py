@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from pumice.embedded import EmbeddedCluster
     from pumice.scheduler import Config
 
-__all__ = ["EXAMPLES", "VERBS", "dev"]
-
 EXAMPLES = (
     "pumice dev",
     "pumice dev --detach --kubeconfig dev.kubeconfig",

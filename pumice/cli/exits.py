@@ -8,8 +8,6 @@ from typing import NoReturn
 
 import typer
 
-__all__ = ["FINE", "INTERRUPTED", "PIPE_CLOSED", "REFUSED", "USAGE", "UserError", "finish"]
-
 FINE = 0
 REFUSED = 1
 USAGE = 2

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pumice.scheduler import Config
     from pumice.scheduler.simulate import ClusterObjects
 
-__all__ = ["EXAMPLES", "explain"]
-
 EXAMPLES = (
     "pumice explain job mnist",
     "pumice explain job mnist --logs 20",

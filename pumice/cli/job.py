@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
-__all__ = ["HELP", "VERBS"]
-
 HELP = "List Jobs and why each waits; logs, suspend, resume."
 
 _WORDS = ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh")

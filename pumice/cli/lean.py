@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-__all__ = ["collecting_rarely", "importing", "importing_http", "not_collecting", "settled"]
-
 _FOR_PEOPLE = "rich"
 """structlog formats tracebacks with this library if it is installed, which costs 3 MiB and a tenth of the start. Servers log them as plain text."""
 

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from pumice.webhook.rules.resource_groups import ResourceGroups
     from pumice.webhook.rules.rule import RuleSettings
 
-__all__ = ["EXAMPLES", "lint", "unknown_kind"]
-
 EXAMPLES = (
     "pumice lint job.yaml",
     "pumice lint manifests/ --strict --quiet",

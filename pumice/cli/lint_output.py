@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from pumice.webhook.offline import ManifestResult
     from pumice.webhook.rules.differences import Difference
 
-__all__ = [
-    "LintCounts",
-    "LintFinding",
-    "LintFormat",
-    "write_counts",
-    "write_github",
-    "write_results_json",
-    "write_text",
-]
-
 _DROPPED = frozenset({"SCHEMA-NULL", "SCHEMA-UNKNOWN"})
 """Codes of warnings about removed fields, which are not reported again as changes."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pumice.cli.migration.findings import MigrationFinding
     from pumice.cli.migration.reading import VolcanoState
 
-__all__ = ["HELP", "VERBS", "check"]
-
 HELP = "Find what would change for a cluster of Volcano."
 
 _State = Annotated[

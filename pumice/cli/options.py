@@ -19,39 +19,6 @@ if TYPE_CHECKING:
 
     from pumice.cluster.client import Client
 
-__all__ = [
-    "AdmissionConf",
-    "AllNamespaces",
-    "CertificateNames",
-    "ClusterOptions",
-    "ElectionOptions",
-    "Files",
-    "Kubeconfig",
-    "LabelSelector",
-    "Level",
-    "ListOutput",
-    "LogLevel",
-    "MetricsPort",
-    "Namespace",
-    "ObjectOutput",
-    "OrderOptions",
-    "Output",
-    "PluginSettings",
-    "SchedulerConfig",
-    "Server",
-    "Settings",
-    "State",
-    "Watch",
-    "config_option",
-    "namespace_option",
-    "output_option",
-    "port_option",
-    "scheduler_name_option",
-    "settings_option",
-    "state_option",
-    "whole_number",
-]
-
 
 class Level(StrEnum):
     """Levels of logging; a level includes the more severe ones."""

@@ -20,26 +20,6 @@ import msgspec
 
 from pumice.api.fields import plain
 
-__all__ = [
-    "Form",
-    "Format",
-    "ListForm",
-    "ListPrinter",
-    "age",
-    "coloured",
-    "dump",
-    "json_line",
-    "json_text",
-    "note",
-    "paint",
-    "table",
-    "write",
-    "write_document",
-    "write_json",
-    "write_json_list",
-    "write_result",
-]
-
 
 class Format(enum.StrEnum):
     """Output forms of a result."""

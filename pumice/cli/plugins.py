@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from pumice.plugins.arguments import Argument
     from pumice.testing import Result
 
-
-__all__ = ["EXAMPLES", "load", "plugins"]
-
 EXAMPLES = (
     "pumice plugins",
     "pumice plugins pytorch",

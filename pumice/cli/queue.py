@@ -9,8 +9,6 @@ from pumice.cli.live.sessions import listed, name_of, run
 from pumice.cli.options import ClusterOptions, LabelSelector, ListOutput, OrderOptions, Watch
 from pumice.cli.output import ListForm, ListPrinter, age, table
 
-__all__ = ["HELP", "VERBS"]
-
 HELP = "List queues, open and close them."
 
 _WORDS = ("queue", "queues", "q", "queue.scheduling.volcano.sh", "queues.scheduling.volcano.sh")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pumice.cli.files.checking import ManifestChecker
     from pumice.plugins import PluginSettings as Chosen
 
-__all__ = ["EXAMPLES", "render"]
-
 EXAMPLES = (
     "pumice render job.yaml",
     "pumice render job.yaml -o json | jq '.items[] | select(.kind == \"Pod\")'",

@@ -11,8 +11,6 @@ from pumice.cli.files.manifests import read_objects
 from pumice.cli.options import AdmissionConf, Settings, State
 from pumice.cli.output import json_text, note, write_document
 
-__all__ = ["EXAMPLES", "review"]
-
 EXAMPLES = (
     "pumice review /jobs/validate < review.json",
     "pumice review /jobs/mutate --state queues.yaml < review.json | jq .response",

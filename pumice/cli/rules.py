@@ -14,8 +14,6 @@ from pumice.cli.output import Format, paint, write, write_json
 if TYPE_CHECKING:
     from pumice.webhook.rules.rule import Rule
 
-__all__ = ["EXAMPLES", "rules", "volcano_phrases"]
-
 EXAMPLES = (
     "pumice rules",
     "pumice rules JOB-DUP-TASK",

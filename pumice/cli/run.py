@@ -16,8 +16,6 @@ from pumice.cli.running.local import (
     read_images,
 )
 
-__all__ = ["EXAMPLES", "run"]
-
 EXAMPLES = (
     "pumice run job.yaml",
     "pumice run job.yaml --nodes 2x4cpu --timeout 10m",

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.scheduler.worker import SchedulerWorker
 
-__all__ = ["EXAMPLES", "scheduler"]
-
 EXAMPLES = (
     "pumice scheduler --kubeconfig ~/.kube/config --no-leader-elect",
     "pumice scheduler --config volcano-scheduler.conf --metrics-port 8080",

@@ -11,8 +11,6 @@ from pumice.cli.output import json_text, note, table, write, write_document
 if TYPE_CHECKING:
     from pumice.api.kinds import Kind
 
-__all__ = ["EXAMPLES", "schema"]
-
 EXAMPLES = (
     "pumice schema",
     "pumice schema job > job.json",

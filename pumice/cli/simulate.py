@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from pumice.cli.simulation.simulation_input import SimulationInput
     from pumice.scheduler import Config, CycleResult, Reason
 
-__all__ = ["EXAMPLES", "simulate"]
-
 _NO_NODES = (
     "no Nodes are given, so no pod is placed: add them to --state, for example "
     "`kubectl get nodes -o json | pumice simulate --state job.yaml --state -`"

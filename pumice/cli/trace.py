@@ -10,8 +10,6 @@ import typer
 from pumice.cli import exits
 from pumice.cli.options import whole_number
 
-__all__ = ["HELP", "VERBS"]
-
 HELP = "Draw traces of jobs for `pumice simulate --trace`."
 
 _DAY = 86_400.0

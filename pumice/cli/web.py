@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.scheduler import Config
 
-__all__ = ["EXAMPLES", "serving", "web"]
-
 EXAMPLES = (
     "pumice web",
     "pumice web --context research --port 8080 --no-browser",

@@ -24,8 +24,6 @@ from pumice.cli.options import (
 )
 from pumice.cli.output import write
 
-__all__ = ["EXAMPLES", "webhook"]
-
 EXAMPLES = (
     "pumice webhook --state queues.yaml --port 8080",
     "pumice webhook --kubeconfig FILE --tls-cert-file tls.crt --tls-private-key-file tls.key",

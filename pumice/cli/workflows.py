@@ -13,17 +13,6 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client
     from pumice.controller.jobflows import FlowEntry, Flows
 
-__all__ = [
-    "admitted",
-    "doubts",
-    "explain_cron_job",
-    "explain_job_flow",
-    "jobs_of",
-    "next_of",
-    "next_runs",
-    "standing",
-]
-
 _NOT_YET = "its Job is not created yet; is `pumice controller` running?"
 
 

@@ -24,8 +24,6 @@ from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.slices import in_slices
 from pumice.cluster.subscribers import Key, Subscriber, Subscribers, Subscription
 
-__all__ = ["Index", "WatchCache", "identity_of", "is_from_backup", "wait_settled", "wait_synced"]
-
 T = TypeVar("T")
 
 _PLACES = ("decoder", "filter", "index", "subscriber")

@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any, NoReturn, TypeVar
 
-__all__ = ["in_child_process"]
-
 _T = TypeVar("_T")
 
 

@@ -20,14 +20,6 @@ from pumice.cluster.kubeconfig import find_connection
 from pumice.cluster.reading import decode
 from pumice.cluster.transport import Body, Transport
 
-__all__ = [
-    "JSON_PATCH",
-    "MERGE_PATCH",
-    "Client",
-    "Object",
-]
-
-
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 

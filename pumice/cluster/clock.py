@@ -14,8 +14,6 @@ from typing import Protocol
 
 import msgspec
 
-__all__ = ["Backoff", "Clock", "SystemClock"]
-
 
 class Clock(Protocol):
     """Interface for code that waits or measures time."""

@@ -16,8 +16,6 @@ from pumice.cluster.errors import TooLarge, error_of
 from pumice.cluster.reading import decode, frames
 from pumice.cluster.transport import Transport
 
-__all__ = ["PAGE_SIZE", "WATCH_SECONDS", "Collection", "Head", "ListPage", "head_of"]
-
 PAGE_SIZE = 500
 """Number of objects in a page of a list, as in client-go."""
 

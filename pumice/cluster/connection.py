@@ -17,18 +17,6 @@ from multidict import CIMultiDict
 
 from pumice.cluster.clock import Clock, SystemClock
 
-__all__ = [
-    "ConfigurationError",
-    "Connection",
-    "Credentials",
-    "NoServerError",
-    "StaticCredentials",
-    "TokenFile",
-    "basic",
-    "bearer",
-    "load_pair",
-]
-
 REFRESH_SECONDS = 60.0
 """How long a token read from a file is used before the file is read again.
 

@@ -39,16 +39,6 @@ from pumice.cluster.side_loop import call_in, side_loop
 from pumice.cluster.slices import collect_frozen
 from pumice.cluster.transport import may_write
 
-__all__ = [
-    "STALL_SECONDS",
-    "Check",
-    "ElectedMetrics",
-    "ElectedWorker",
-    "ElectionSettings",
-    "Heartbeat",
-    "run_elected",
-]
-
 logger = logging.getLogger(__name__)
 
 STALL_SECONDS = 60.0

@@ -13,22 +13,6 @@ import msgspec
 
 from pumice.api.messages import shortened
 
-__all__ = [
-    "LONGEST_RETRY_AFTER",
-    "AlreadyExists",
-    "ApiError",
-    "Conflict",
-    "Forbidden",
-    "Gone",
-    "Invalid",
-    "NotFound",
-    "TooLarge",
-    "TooManyRequests",
-    "Unavailable",
-    "error_of",
-]
-
-
 LONGEST_RETRY_AFTER = 30.0
 """Longest wait that a server can ask for, in seconds."""
 

@@ -17,8 +17,6 @@ from typing import Any, cast
 
 import uvloop
 
-__all__ = ["EventLoop"]
-
 
 class EventLoop(uvloop.Loop):
     """The event loop of the components."""

@@ -26,8 +26,6 @@ from pumice.cluster.client import MERGE_PATCH, Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, NotFound, TooManyRequests
 
-__all__ = ["DROPPED", "DROPS", "EventRecorder", "Rate", "Reference", "TokenBuckets"]
-
 K = TypeVar("K", bound=Hashable)
 
 _ROUNDING = 1e-3

@@ -12,8 +12,6 @@ import aiohttp
 
 from pumice.cluster.errors import Unavailable
 
-__all__ = ["CONNECTION_FAILED", "NOT_TRUSTED", "failure"]
-
 CONNECTION_FAILED = "ConnectionFailed"
 """Reason of an error if the server did not answer."""
 

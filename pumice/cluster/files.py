@@ -12,8 +12,6 @@ from pathlib import Path
 
 from pumice.cluster.clock import Clock, SystemClock
 
-__all__ = ["FollowedFile", "UnusableFileError"]
-
 logger = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.5

@@ -32,8 +32,6 @@ from pumice.cluster.connection import (
     load_pair,
 )
 
-__all__ = ["SERVICE_ACCOUNT", "find_connection", "in_cluster", "load"]
-
 Entry = dict[str, Any]
 
 

@@ -31,8 +31,6 @@ from pumice.cluster.client import Client, Object
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.errors import AlreadyExists, ApiError, Conflict, NotFound
 
-__all__ = ["DEFAULT_TIMES", "LeaderElection", "LeaseTimes"]
-
 logger = logging.getLogger(__name__)
 
 _CANDIDATE_PERIOD = 0.5

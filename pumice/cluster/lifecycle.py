@@ -21,15 +21,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = [
-    "SentRequests",
-    "SupervisedTask",
-    "TaskEndedError",
-    "run_until_stopped",
-    "stop_on_signals",
-    "until_any",
-]
-
 logger = logging.getLogger(__name__)
 
 

@@ -18,8 +18,6 @@ from pumice.cluster.connection import ConfigurationError, Connection
 if TYPE_CHECKING:
     from kubernetes.aio.client import Configuration
 
-__all__ = ["OfficialCredentials", "load"]
-
 EXPIRY_MARGIN = 60.0
 """Seconds before the expiry of a plugin's credentials at which they are renewed."""
 

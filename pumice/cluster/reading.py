@@ -28,18 +28,6 @@ import msgspec
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta, controller_of
 
-__all__ = [
-    "DEEPEST",
-    "LARGE",
-    "ObjectReader",
-    "Read",
-    "SharedParts",
-    "Unreadable",
-    "decode",
-    "frames",
-]
-
-
 T = TypeVar("T")
 
 DEEPEST = 100

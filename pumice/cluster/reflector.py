@@ -33,8 +33,6 @@ from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.slices import in_slices
 from pumice.cluster.subscribers import Key
 
-__all__ = ["Reflector"]
-
 logger = logging.getLogger(__name__)
 
 CATCH_UP_SECONDS = 3.0

@@ -16,8 +16,6 @@ from pumice.api.kinds import Kind
 from pumice.cluster.clock import Backoff
 from pumice.cluster.events import EventRecorder, Reference
 
-__all__ = ["PAUSES", "ObjectFaults", "QueueFaults", "RetryTimers"]
-
 K = TypeVar("K", bound=Hashable)
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-__all__ = ["call_in", "side_loop"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

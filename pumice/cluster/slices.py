@@ -14,8 +14,6 @@ import gc
 from collections.abc import AsyncIterator, Iterable
 from typing import TypeVar
 
-__all__ = ["SLICE_OBJECTS", "collect_frozen", "in_slices"]
-
 T = TypeVar("T")
 
 SLICE_OBJECTS = 50

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-__all__ = ["Key", "Subscriber", "Subscribers", "Subscription"]
-
 T = TypeVar("T")
 
 

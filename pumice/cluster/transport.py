@@ -40,8 +40,6 @@ from pumice.cluster.errors import (
 )
 from pumice.cluster.failures import failure
 
-__all__ = ["Body", "Sockets", "Transport", "may_write", "probing_socket"]
-
 PROBE_IDLE_SECONDS = 30
 PROBE_INTERVAL_SECONDS = 10
 PROBES = 3

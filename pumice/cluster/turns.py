@@ -16,17 +16,6 @@ from contextlib import asynccontextmanager
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-__all__ = [
-    "ACTIVE_SECONDS",
-    "SHARE",
-    "Shares",
-    "Slots",
-    "Turns",
-    "first_part",
-    "first_segment",
-    "no_namespace",
-]
-
 K = TypeVar("K", bound=Hashable)
 
 ACTIVE_SECONDS = 10.0

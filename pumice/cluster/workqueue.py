@@ -18,8 +18,6 @@ from pumice.cluster.clock import Backoff
 from pumice.cluster.set_aside import QueueFaults
 from pumice.cluster.turns import Shares, Turns
 
-__all__ = ["WorkQueue"]
-
 K = TypeVar("K", bound=Hashable)
 
 logger = logging.getLogger(__name__)

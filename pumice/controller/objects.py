@@ -24,28 +24,6 @@ from pumice.api.meta import ObjectMeta, Raw, controller_of
 from pumice.controller.plan import CreateObject, DeleteObject, UpdateObject, difference
 from pumice.plugins import KeySecret, shards
 
-__all__ = [
-    "MADE_LATER",
-    "NameConflict",
-    "Settled",
-    "UnknownKindError",
-    "controller_key",
-    "controller_raw",
-    "controller_reference",
-    "controls",
-    "controls_raw",
-    "described",
-    "encoded",
-    "owned",
-    "refers_to",
-    "remove",
-    "secret_manifests",
-    "settle",
-    "settle_keys",
-    "spare",
-    "with_placeholders",
-]
-
 
 def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
     """The owner reference of a Job's object, so that the object is collected with the Job.

@@ -18,24 +18,6 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
 from pumice.plugins import KeySecret
 
-__all__ = [
-    "CreateObject",
-    "DeleteObject",
-    "PatchStatus",
-    "Plan",
-    "RecordEvent",
-    "RequeueAfter",
-    "RequireAbsent",
-    "RequireObject",
-    "Stage",
-    "Step",
-    "UnbuildableError",
-    "UpdateObject",
-    "changes",
-    "contains",
-    "difference",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CreateObject:

@@ -16,18 +16,6 @@ from pumice.api import keys
 from pumice.api.meta import Raw
 from pumice.controller.plan import difference
 
-__all__ = [
-    "ADMITTED",
-    "COPIED",
-    "LAST_APPLIED",
-    "condition_of",
-    "is_current",
-    "note_of_copies",
-    "phase_of",
-    "queue_of",
-    "update",
-]
-
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl's copy of the manifest of the Job; it has no meaning for the group."""
 

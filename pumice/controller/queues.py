@@ -39,16 +39,6 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = [
-    "COUNTS",
-    "GroupCounts",
-    "ObservedQueue",
-    "climb",
-    "own_status",
-    "parent_of",
-    "plan_queue",
-]
-
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 

@@ -16,13 +16,6 @@ from pumice.plugins.addresses import OwnerTask
 from pumice.plugins.other_owners import OWNERS, OwnerWirings, RequestError, Wired, is_wired
 from pumice.plugins.settings import DEFAULT
 
-__all__ = [
-    "NO_UID",
-    "render",
-    "render_owner",
-    "without_keys",
-]
-
 NO_UID = "00000000-0000-0000-0000-000000000000"
 """Placeholder for the uid of an object that has none yet."""
 

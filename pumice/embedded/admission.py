@@ -23,17 +23,6 @@ from pumice.embedded.resources import DEFAULT_USER, Call
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, Storage
 
-__all__ = [
-    "AdmissionChain",
-    "AdmissionPlugin",
-    "EmbeddedAdmission",
-    "EndpointRegistration",
-    "Operation",
-    "namespace_lifecycle",
-    "pod_priority",
-    "runtime_class",
-]
-
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 

@@ -17,8 +17,6 @@ from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj, Version
 from pumice.embedded.strategic import in_order
 
-__all__ = ["Applier", "merged"]
-
 
 class Applier:
     """Applies configurations."""

@@ -26,8 +26,6 @@ from pumice.embedded.strategies_core import (
 from pumice.embedded.strategies_pods import PodStrategy, WorkloadStrategy
 from pumice.embedded.subresources import SCALE
 
-__all__ = ["builtin_resources"]
-
 POD_FIELDS = (
     "spec.host",
     "spec.hostNetwork",

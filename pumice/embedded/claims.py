@@ -20,8 +20,6 @@ from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 
-__all__ = ["SimulatedStorage"]
-
 _CLAIMS = (kinds.PERSISTENT_VOLUME_CLAIM.group, kinds.PERSISTENT_VOLUME_CLAIM.plural)
 _VOLUMES = (kinds.PERSISTENT_VOLUME.group, kinds.PERSISTENT_VOLUME.plural)
 

@@ -41,8 +41,6 @@ from pumice.embedded.store import Store
 from pumice.embedded.tables import Tables
 from pumice.embedded.workloads import SimulatedWorkloads
 
-__all__ = ["EmbeddedCluster", "Security"]
-
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _CRDS = (kinds.CRD.group, kinds.CRD.plural)
 

@@ -10,13 +10,12 @@ from pumice.api import structural
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.structural import Structural
+from pumice.api.structural_rules import SchemaError
 from pumice.embedded import schemas
 from pumice.embedded.naming import plain_label_problem
 from pumice.embedded.resources import STATUS, PrinterColumn, Resource
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy, field_invalid, field_required
-
-__all__ = ["CLEANUP", "CrdStrategy", "CustomStrategy", "compiled", "resource_of"]
 
 _AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date", "", 0)
 
@@ -225,7 +224,7 @@ def _version_errors(version: Obj, path: str) -> list[FieldError]:
     else:
         try:
             compiled(schema)
-        except structural.SchemaError as error:
+        except SchemaError as error:
             errors.append(FieldError(schema_path, f"Invalid value: {error}", "API-INVALID"))
     for number, column in enumerate(version.get("additionalPrinterColumns") or ()):
         errors += [

@@ -15,8 +15,6 @@ from pumice.embedded.objects import Objects, is_finished
 from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj, Version
 
-__all__ = ["FOREGROUND", "ORPHAN", "DeleteOptions", "Deleted", "Deletion"]
-
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
 _PROPAGATION = {"Foreground": FOREGROUND, "Orphan": ORPHAN, "Background": None}

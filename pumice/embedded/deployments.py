@@ -12,8 +12,6 @@ from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.embedded.storage import Obj
 
-__all__ = ["DEPLOYMENT", "replica_sets_of", "status_of"]
-
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), True)
 _HASH = "pod-template-hash"
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

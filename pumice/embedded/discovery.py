@@ -5,15 +5,6 @@ from typing import Any
 
 from pumice.embedded.resources import Resource, ResourceRegistry, Subresource
 
-__all__ = [
-    "VERSION",
-    "api_groups",
-    "api_versions",
-    "discovery_list",
-    "resource_list",
-    "version_info",
-]
-
 VERSION = "v1.36.3"
 """Kubernetes version whose behaviour the contract suite compares with."""
 Json = dict[str, Any]

@@ -13,8 +13,6 @@ from typing import Any
 from pumice.embedded.fieldtypes import FieldType, element
 from pumice.embedded.storage import Obj
 
-__all__ = ["Path", "decode", "differences", "encode", "leaves", "remove", "shown", "value_at"]
-
 Path = tuple[str, ...]
 MISSING = object()
 _SERVER_METADATA = frozenset(

@@ -13,16 +13,6 @@ from pumice.api.structural import Structural
 from pumice.embedded.resources import Resource
 from pumice.embedded.storage import Obj
 
-__all__ = [
-    "ATOMIC_MAPS",
-    "FieldType",
-    "ListType",
-    "apply_list_type",
-    "element",
-    "field_type",
-    "strategic_key",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ListType:

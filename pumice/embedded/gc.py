@@ -18,8 +18,6 @@ from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, ResourceKey, StoredWrite
 
-__all__ = ["GarbageCollector"]
-
 Reference = tuple[ResourceKey, str, str]
 """Resource, namespace and name."""
 _NAMESPACES = (kinds.NAMESPACE.group, kinds.NAMESPACE.plural)

@@ -25,8 +25,6 @@ from pumice.embedded.strategies import field_required
 from pumice.embedded.subresources import bind, scale_of, scaled
 from pumice.embedded.watching import WatchRequest
 
-__all__ = ["Handlers", "HttpRequest", "HttpResponse"]
-
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:

@@ -8,8 +8,6 @@ import yaml
 
 from pumice.embedded import protobuf, statuses
 
-__all__ = ["JSON", "MERGE_TYPES", "OBJECT", "MediaForm", "decode", "wanted_form"]
-
 JSON = "application/json"
 MERGE_TYPES = (
     "application/json-patch+json",

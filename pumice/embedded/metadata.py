@@ -20,15 +20,6 @@ from pumice.embedded.resources import Resource
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import field_invalid, field_required
 
-__all__ = [
-    "Identities",
-    "check_shape",
-    "copy_server_fields",
-    "finalizer_errors",
-    "metadata_errors",
-    "wipe_server_fields",
-]
-
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SERVER_FIELDS = ("uid", "creationTimestamp", "selfLink")
 _KEPT_FIELDS = (

@@ -7,14 +7,6 @@ from collections.abc import Callable
 
 from pumice.api import names
 
-__all__ = [
-    "label_key_problem",
-    "label_value_problem",
-    "object_name_problem",
-    "path_segment_problem",
-    "plain_label_problem",
-]
-
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _SUBDOMAIN_TEXT = (

@@ -6,8 +6,6 @@ from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj
 from pumice.embedded.store import Store
 
-__all__ = ["ready_node", "warn"]
-
 
 def warn(store: Store, pod: Obj, reason: str, message: str, moment: str, component: str) -> None:
     """Write an event of type `Warning` about a pod.

@@ -21,8 +21,6 @@ from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
 from pumice.embedded.streams import Containers
 
-__all__ = ["NodeRunner", "NodeTimings", "SimulatedNodes", "parse_duration"]
-
 _NODES = (kinds.NODE.group, kinds.NODE.plural)
 _PODS = (kinds.POD.group, kinds.POD.plural)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}

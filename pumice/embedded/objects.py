@@ -23,8 +23,6 @@ from pumice.embedded.ownership import Ownership
 from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj, Storage, Version
 
-__all__ = ["Objects", "is_finished"]
-
 _RESTORED = ("uid", "creationTimestamp")
 
 Change = Callable[[Version], Obj]

@@ -12,8 +12,6 @@ from pumice.embedded.discovery import VERSION
 from pumice.embedded.patches import APPLY, JSON_PATCH, MERGE_PATCH
 from pumice.embedded.resources import Resource, ResourceRegistry
 
-__all__ = ["V2_JSON", "V2_PROTOBUF", "V2_PROTOBUF_TYPE", "document"]
-
 Json = dict[str, Any]
 V2_JSON: Json = {
     "swagger": "2.0",

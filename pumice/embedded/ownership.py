@@ -14,8 +14,6 @@ from pumice.embedded.fieldtypes import field_type
 from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj
 
-__all__ = ["FIRST", "ManagerKey", "Managers", "Owned", "Ownership"]
-
 FIRST = "before-first-apply"
 
 

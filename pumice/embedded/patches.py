@@ -10,16 +10,6 @@ from pumice.embedded.resources import Resource
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategic import strategic_merge
 
-__all__ = [
-    "APPLY",
-    "JSON_PATCH",
-    "MERGE_PATCH",
-    "STRATEGIC_PATCH",
-    "check_type",
-    "merge",
-    "patched",
-]
-
 JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY = MERGE_TYPES
 _MAX_OPERATIONS = 10_000
 

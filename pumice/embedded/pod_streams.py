@@ -14,16 +14,6 @@ from pumice.api.meta import parse_time
 from pumice.embedded import statuses
 from pumice.embedded.storage import Obj
 
-__all__ = [
-    "STDERR",
-    "STDIN",
-    "STDOUT",
-    "ContainerCommandRequest",
-    "ContainerLogRequest",
-    "command_request",
-    "log_request",
-]
-
 STDIN, STDOUT, STDERR = 0, 1, 2
 """Streams by their numbers in messages."""
 

@@ -8,8 +8,6 @@ from pumice.api.meta import parse_time
 from pumice.embedded.resources import PrinterColumn
 from pumice.embedded.storage import Obj, ResourceKey
 
-__all__ = ["AGE", "NAME", "PRINTERS", "Cell", "Printer"]
-
 Cell = Callable[[Obj, float], Any]
 """An object and the moment in, the cell out."""
 Printer = tuple[tuple[PrinterColumn, Cell], ...]

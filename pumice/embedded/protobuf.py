@@ -11,8 +11,6 @@ from typing import Any
 
 from pumice.embedded import statuses
 
-__all__ = ["KINDS", "MESSAGES", "decode"]
-
 Json = Any
 _MAGIC = b"k8s\x00"
 

@@ -12,8 +12,6 @@ from pumice.embedded.resources import Resource
 from pumice.embedded.storage import Obj, Version, encode
 from pumice.embedded.tables import Tables
 
-__all__ = ["Continue", "Renderer"]
-
 
 class Continue(msgspec.Struct, frozen=True):
     """Where the next page of a list begins, and in which version.

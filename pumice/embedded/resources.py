@@ -12,19 +12,6 @@ from pumice.api.kinds import Kind
 from pumice.embedded.storage import ResourceKey
 from pumice.embedded.strategies import Strategy
 
-__all__ = [
-    "ALL_VERBS",
-    "DEFAULT_USER",
-    "Call",
-    "FieldValidation",
-    "PrinterColumn",
-    "Resource",
-    "ResourceRegistry",
-    "Subresource",
-    "Target",
-    "locate",
-]
-
 ALL_VERBS = (
     "create",
     "delete",

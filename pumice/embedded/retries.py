@@ -5,8 +5,6 @@ from collections.abc import Callable, Hashable
 
 import structlog
 
-__all__ = ["Retries"]
-
 LONGEST_SECONDS = 300.0
 """Longest pause; the first one takes a second, and each is twice as long as the one before."""
 

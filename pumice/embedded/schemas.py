@@ -10,27 +10,6 @@ from pumice.api import structural
 from pumice.api.structural import Structural
 from pumice.embedded import statuses
 
-__all__ = [
-    "BINDING",
-    "CONFIG_MAP",
-    "CRD",
-    "DELETE_OPTIONS",
-    "EVENT",
-    "EVICTION",
-    "METADATA",
-    "NAMESPACE",
-    "NODE",
-    "PLAIN",
-    "POD",
-    "PRIORITY_CLASS",
-    "RUNTIME_CLASS",
-    "SCALE",
-    "SECRET",
-    "SERVICE",
-    "WORKLOAD",
-    "check",
-]
-
 _QUANTITY = "quantity"
 _QUANTITIES = {"*": _QUANTITY}
 _TEXTS = {"*": "string"}

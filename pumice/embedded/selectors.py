@@ -9,8 +9,6 @@ from pumice.api.meta import LabelExpression, labels_match
 from pumice.embedded import statuses
 from pumice.embedded.storage import Obj
 
-__all__ = ["Selector", "everything", "parse_fields", "parse_labels", "selector"]
-
 Selector = Callable[[Obj], bool]
 """Whether an object is selected."""
 LabelTest = Callable[[dict[str, str]], bool]

@@ -27,8 +27,6 @@ from pumice.embedded.streams import Containers, run_command, stream_log
 from pumice.embedded.watching import WatchRequest, watch
 from pumice.serving.http_server import other_host
 
-__all__ = ["MAX_BODY", "Access", "ApiServer", "make_request"]
-
 _SCHEME = "bearer "
 
 

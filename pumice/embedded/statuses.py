@@ -11,29 +11,6 @@ from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 
-__all__ = [
-    "ApiStatusError",
-    "already_exists",
-    "apply_conflict",
-    "bad_request",
-    "body_too_large",
-    "conflict",
-    "expired",
-    "forbidden",
-    "internal",
-    "invalid",
-    "invalid_options",
-    "method_not_allowed",
-    "no_such_resource",
-    "not_found",
-    "precondition_failed",
-    "success",
-    "too_large_version",
-    "too_old",
-    "unsupported_media_type",
-    "version_missing",
-]
-
 Json = dict[str, Any]
 
 

@@ -16,17 +16,6 @@ import structlog
 
 from pumice.embedded import statuses
 
-__all__ = [
-    "Obj",
-    "ResourceKey",
-    "Storage",
-    "StorageSnapshot",
-    "StoredWrite",
-    "Table",
-    "Version",
-    "encode",
-]
-
 Obj = dict[str, Any]
 ResourceKey = tuple[str, str]
 """Group and plural: versions of one resource share their objects."""

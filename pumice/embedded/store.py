@@ -14,8 +14,6 @@ from pumice.embedded.resources import Call, Resource, ResourceRegistry
 from pumice.embedded.selectors import selector
 from pumice.embedded.storage import Obj, Storage, Version
 
-__all__ = ["Store"]
-
 
 class Store:
     """Synchronous access to the objects of an embedded server.

@@ -9,8 +9,6 @@ from typing import Any
 from pumice.embedded import statuses
 from pumice.embedded.fieldtypes import strategic_key
 
-__all__ = ["in_order", "strategic_merge"]
-
 Json = Any
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"

@@ -12,8 +12,6 @@ from pumice.embedded import schemas
 from pumice.embedded.naming import object_name_problem
 from pumice.embedded.storage import Obj
 
-__all__ = ["Strategy", "field_invalid", "field_required"]
-
 NameCheck = Callable[[str], str | None]
 
 

@@ -9,17 +9,6 @@ from pumice.embedded.naming import plain_label_problem
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy, field_invalid, field_required
 
-__all__ = [
-    "ConfigMapStrategy",
-    "EventStrategy",
-    "NamespaceStrategy",
-    "NodeStrategy",
-    "PriorityClassStrategy",
-    "RuntimeClassStrategy",
-    "SecretStrategy",
-    "ServiceStrategy",
-]
-
 NAMESPACE_FINALIZER = "kubernetes"
 _SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 

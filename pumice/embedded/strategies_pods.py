@@ -8,8 +8,6 @@ from pumice.embedded.naming import plain_label_problem
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import Strategy, field_invalid, field_required
 
-__all__ = ["PodStrategy", "WorkloadStrategy", "is_terminal"]
-
 _SPEC_DEFAULTS: tuple[tuple[str, Any], ...] = (
     ("restartPolicy", "Always"),
     ("terminationGracePeriodSeconds", 30),

@@ -33,8 +33,6 @@ from pumice.embedded.pod_streams import (
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, encode
 
-__all__ = ["Containers", "run_command", "stream_log"]
-
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _STATUS, _RESIZE, _CLOSE = 3, 4, 255
 _CHUNK = 32 * 1024

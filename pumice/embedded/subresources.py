@@ -11,8 +11,6 @@ from pumice.embedded.objects import Objects
 from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj
 
-__all__ = ["SCALE", "bind", "scale_of", "scaled"]
-
 SCALE = Kind("autoscaling", "v1", "Scale", "scales")
 
 

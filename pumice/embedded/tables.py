@@ -14,8 +14,6 @@ from pumice.embedded.printers import AGE, NAME, PRINTERS, Cell, Printer
 from pumice.embedded.resources import PrinterColumn, Resource
 from pumice.embedded.storage import Obj, Version
 
-__all__ = ["PathError", "Tables", "compile_path"]
-
 Step = Callable[[Any], Iterator[Any]]
 Evaluate = Callable[[Any], list[Any]]
 

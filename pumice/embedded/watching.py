@@ -16,8 +16,6 @@ from pumice.embedded.selectors import Selector, everything
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Storage, StoredWrite, Version, encode
 
-__all__ = ["WatchRequest", "watch"]
-
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _CHUNK = 256
 

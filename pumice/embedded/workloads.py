@@ -22,8 +22,6 @@ from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
 
-__all__ = ["SimulatedWorkloads", "Wanted", "wishes_of_job", "wishes_of_replica_set"]
-
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _BACKOFF_LIMIT = 6
 

@@ -7,8 +7,6 @@ from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
 
-__all__ = ["accelerators", "claim_warnings", "cpus", "is_accelerator"]
-
 _KNOWN = frozenset(
     {
         "amd.com/gpu",

@@ -10,25 +10,6 @@ from dataclasses import dataclass
 from pumice.api import keys, names
 from pumice.api.jobs import Job, Task
 
-__all__ = [
-    "Hostnames",
-    "OwnerJob",
-    "OwnerTask",
-    "address",
-    "addresses",
-    "digits",
-    "domain",
-    "fixed_hostname",
-    "hostname",
-    "hostname_pattern",
-    "hostnames",
-    "is_small",
-    "joined_size",
-    "labels_of_job",
-    "labels_of_task",
-    "subdomain",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Hostnames:

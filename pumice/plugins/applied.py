@@ -25,8 +25,6 @@ from pumice.plugins.registry import Registered, Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.upstream_arguments import parse_upstream
 
-__all__ = ["FAILURES", "Applied", "applied", "problems", "read_arguments"]
-
 FAILURES = (Exception, SystemExit)
 """Exceptions that a plugin may raise by mistake."""
 

@@ -21,25 +21,6 @@ from pumice.api.meta import parse_bool
 from pumice.plugins import words
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
-__all__ = [
-    "BOOLEAN",
-    "INTEGER",
-    "PORT",
-    "TEXT",
-    "Argument",
-    "ArgumentProblem",
-    "ArgumentSpec",
-    "BadValueError",
-    "Parsed",
-    "ValueType",
-    "Values",
-    "between",
-    "one_of",
-    "parse",
-    "shown",
-    "split_flag",
-]
-
 _SHORT = 64
 """Maximum length of words that are cached; keys are longer."""
 

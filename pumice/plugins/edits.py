@@ -22,8 +22,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-__all__ = ["ContainerEdits", "EnvVar", "Mount", "PodEdits", "Port", "apply", "meant", "merge"]
-
 _MAX_PORT = 65535
 Raw = dict[str, Any]
 T = TypeVar("T")

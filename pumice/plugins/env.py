@@ -6,8 +6,6 @@ from pumice.plugins.edits import EnvVar, PodEdits
 from pumice.plugins.interface import Findings, JobPlugin
 from pumice.plugins.shared_checks import kept_warnings
 
-__all__ = ["VARIABLES", "Env"]
-
 VARIABLES = ("VK_TASK_INDEX", "VC_TASK_INDEX")
 """The variables with the index: Volcano's, and an older name of it."""
 

@@ -8,8 +8,6 @@ from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.pytorch import PyTorch, pytorch_ranks
 from pumice.plugins.role_members import RoleMembers, role_warnings
 
-__all__ = ["HcclRank"]
-
 _VARIABLE = "RANK"
 
 

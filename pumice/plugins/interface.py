@@ -27,26 +27,6 @@ from pumice.api.kinds import Kind, of_object
 from pumice.plugins.arguments import ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits
 
-__all__ = [
-    "Algorithm",
-    "Derived",
-    "Findings",
-    "JobPlugin",
-    "KeySecret",
-    "PluginError",
-    "PodEditor",
-    "Raw",
-    "fault_of_annotations",
-    "fault_of_editor",
-    "fault_of_edits",
-    "fault_of_findings",
-    "fault_of_objects",
-    "fault_of_secrets",
-    "manifest",
-    "name_errors",
-]
-
-
 # ruff: noqa: ARG002 (the defaults want nothing, so they look at nothing)
 
 

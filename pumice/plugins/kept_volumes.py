@@ -12,8 +12,6 @@ from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.plugins.used_names import used_names
 
-__all__ = ["kept_volume_warnings"]
-
 _CODE = "JOB-PLUGIN-KEPT"
 _READ_ONLY = ("secret", "configMap", "projected", "downwardAPI", "image")
 

@@ -26,8 +26,6 @@ from pumice.plugins.shared_checks import kept_warnings, pod_size_errors, shared_
 from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 
-__all__ = ["HOST_FILE", "MACHINE_FILE", "MOUNT_PATH", "Mpi", "mpi_port"]
-
 MOUNT_PATH = "/etc/mpi"
 """Directory in which every container of the master finds the host files."""
 

@@ -17,8 +17,6 @@ from pumice.plugins.role_members import (
 from pumice.plugins.shared_checks import kept_warnings, shared_hostname_errors
 from pumice.plugins.variables import Variable, prepared
 
-__all__ = ["MXNet"]
-
 _VARIABLES = (
     Variable("DMLC_PS_ROOT_URI", "{address:scheduler}"),
     Variable("DMLC_PS_ROOT_PORT", "{port}"),

@@ -34,8 +34,6 @@ from pumice.plugins.upstream_arguments import parse_upstream
 from pumice.plugins.variables import Variable, prepared
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 
-__all__ = ["Nodes", "PyTorch", "elastic_warnings", "pytorch_ranks", "read_nodes"]
-
 _RANGE = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
 
 

@@ -35,8 +35,6 @@ from pumice.plugins.shared_checks import shared_hostname_errors
 from pumice.plugins.svc import Svc
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 
-__all__ = ["Ray"]
-
 _PORTS = (("gcs", "port"), ("dashboard", "dashboardPort"), ("client-server", "clientPort"))
 _CLIENT_PORTS = ("clientPort", "clientServerPort")
 # Who may connect to the head from outside of the Job, as the `from` of a NetworkPolicy.

@@ -27,8 +27,6 @@ from pumice.plugins.svc import Svc
 from pumice.plugins.task_topology import TaskTopology
 from pumice.plugins.tensorflow import TensorFlow
 
-__all__ = ["ENTRY_POINT_GROUP", "Registered", "Registry", "builtin", "dependencies"]
-
 ENTRY_POINT_GROUP = "pumice.job_plugins"
 """Entry-point group in which a package lists its job plugins: name and class."""
 

@@ -11,8 +11,6 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.addresses import address, addresses, fixed_hostname, joined_size
 from pumice.plugins.arguments import Values
 
-__all__ = ["RoleMembers", "empty_warnings", "missing_task", "role_warnings", "single_warnings"]
-
 
 class RoleMembers:
     """The pods that have each role of a Job.

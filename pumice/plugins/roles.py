@@ -30,8 +30,6 @@ from pumice.plugins.variables import (
     size,
 )
 
-__all__ = ["Roles"]
-
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?")
 
 

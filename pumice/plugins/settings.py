@@ -14,8 +14,6 @@ from pumice.api.json_words import quoted
 from pumice.api.meta import parse_bool
 from pumice.api.setting_errors import SettingError, assigned
 
-__all__ = ["DEFAULT", "PluginSettings"]
-
 _RESOURCES = {
     "requests": {"cpu": "10m", "memory": "16Mi"},
     "limits": {"cpu": "100m", "memory": "32Mi"},

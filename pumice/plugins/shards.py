@@ -13,8 +13,6 @@ from typing import Any
 from pumice.api.kinds import CONFIG_MAP
 from pumice.plugins.interface import manifest
 
-__all__ = ["LIMIT", "config_maps", "first_of", "is_in_parts", "volume"]
-
 LIMIT = 1_000_000
 """Maximum size of keys and texts in a ConfigMap; Kubernetes takes 1 MiB, and the rest of the object needs space."""
 

@@ -19,8 +19,6 @@ from pumice.plugins.addresses import fixed_hostname
 from pumice.plugins.arguments import Values
 from pumice.plugins.used_names import used_names
 
-__all__ = ["POD_LIMIT", "kept_warnings", "pod_size_errors", "shared_hostname_errors"]
-
 POD_LIMIT = 1_400_000
 """Maximum number of bytes of a plugin's variables in all containers of a pod; the rest is for the template."""
 

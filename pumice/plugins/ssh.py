@@ -47,8 +47,6 @@ from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.mpi import mpi_port
 from pumice.plugins.ssh_modes import ROOT_MODE, ROOTS_PATH, group_warnings, mode_of_path, modes
 
-__all__ = ["LIST_LIMIT", "Ssh", "client_config"]
-
 LIST_LIMIT = 256 * 1024
 """Size of stanzas in bytes above which only patterns are used; a Secret has at most 1 MiB."""
 

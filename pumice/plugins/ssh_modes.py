@@ -11,8 +11,6 @@ from typing import Any
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 
-__all__ = ["ROOTS_PATH", "ROOT_MODE", "group_warnings", "mode_of_path", "modes"]
-
 ROOTS_PATH = "/root/.ssh"
 
 ROOT_MODE = 0o600

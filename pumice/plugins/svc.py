@@ -31,15 +31,6 @@ from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.shared_checks import kept_warnings, pod_size_errors
 from pumice.plugins.used_names import used_names
 
-__all__ = [
-    "CONFIG_MAP_LIMIT",
-    "DATA_LIMIT",
-    "HOSTS_VARIABLE_LIMIT",
-    "MOUNT_PATH",
-    "Svc",
-    "variables_of",
-]
-
 MOUNT_PATH = "/etc/volcano"
 """Directory of the hosts files in every container."""
 

@@ -14,8 +14,6 @@ from pumice.api.task_lists import TaskGroups, format_groups, read_groups, read_o
 from pumice.plugins.arguments import Argument, ArgumentSpec, Values, ValueType
 from pumice.plugins.interface import Findings, JobPlugin
 
-__all__ = ["TaskTopology"]
-
 _LISTS = ValueType("lists of tasks", read_groups)
 _LIST = ValueType("list of tasks", read_order)
 

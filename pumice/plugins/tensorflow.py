@@ -21,17 +21,6 @@ from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.shared_checks import kept_warnings, pod_size_errors, shared_hostname_errors
 from pumice.plugins.variables import VARIABLE_LIMIT
 
-__all__ = [
-    "CLUSTER_FILE",
-    "FILE_VARIABLE",
-    "INDEX_VARIABLE",
-    "MOUNT_PATH",
-    "TYPE_VARIABLE",
-    "VARIABLE",
-    "VARIABLE_LIMIT",
-    "TensorFlow",
-]
-
 VARIABLE = "TF_CONFIG"
 
 MOUNT_PATH = "/etc/tensorflow"

@@ -20,8 +20,6 @@ from pumice.plugins.arguments import (
     split_flag,
 )
 
-__all__ = ["parse_upstream"]
-
 
 def parse_upstream(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
     """Parse a plugin's words exactly as Volcano does; also returns the problem that ended it, if any."""

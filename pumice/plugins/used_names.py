@@ -11,8 +11,6 @@ from weakref import ref
 
 from pumice.api.jobs import Job
 
-__all__ = ["UsedNames", "used_names"]
-
 _MEMBERS = {name: itemgetter(name) for name in ("name", "mountPath", "devicePath")}
 
 

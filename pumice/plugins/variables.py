@@ -14,17 +14,6 @@ from pumice.plugins.accelerators import accelerators
 from pumice.plugins.edits import EnvVar
 from pumice.plugins.role_members import RoleMembers
 
-__all__ = [
-    "FIELDS",
-    "VARIABLE_LIMIT",
-    "Variable",
-    "VariableError",
-    "addressed",
-    "fault",
-    "prepared",
-    "size",
-]
-
 FIELDS: dict[str, str] = {
     "rank": "number of the pod among all that play a role, from 0",
     "size": "pods that play a role",

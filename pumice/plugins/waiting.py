@@ -16,8 +16,6 @@ from pumice.api.jobs import Job, Task
 from pumice.plugins.arguments import BOOLEAN, Argument, Values, between
 from pumice.plugins.settings import PluginSettings
 
-__all__ = ["INTERVAL_SECONDS", "wait_arguments", "wait_container", "wait_step", "wait_warnings"]
-
 INTERVAL_SECONDS = 2
 """Seconds between two tries."""
 

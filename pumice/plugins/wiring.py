@@ -13,8 +13,6 @@ from pumice.plugins.interface import KeySecret, PluginError, PodEditor, Raw, fau
 from pumice.plugins.registry import Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
-__all__ = ["Wiring", "job_annotations", "task_and_index"]
-
 _UNNAMED_TASK = "default"
 
 

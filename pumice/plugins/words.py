@@ -6,8 +6,6 @@ Volcano's plugins read their arguments with Go's flag package, and manifests rel
 
 import re
 
-__all__ = ["MAX_INT64", "MIN_INT64", "integer"]
-
 MAX_INT64 = 2**63 - 1
 MIN_INT64 = -(2**63)
 

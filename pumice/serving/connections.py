@@ -25,19 +25,6 @@ from typing import Any, Generic, TypeVar, cast
 
 from aiohttp import web
 
-__all__ = [
-    "CONNECTIONS",
-    "KEEPALIVE_SECONDS",
-    "LINGER_SECONDS",
-    "Connections",
-    "CrowdLog",
-    "HttpConnection",
-    "HttpLimits",
-    "Phase",
-    "affordable",
-]
-
-
 logger = logging.getLogger(__name__)
 
 _SPARE_DESCRIPTORS = 64

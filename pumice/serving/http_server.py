@@ -24,8 +24,6 @@ from pumice.serving.connections import (
     Phase,
 )
 
-__all__ = ["JSON", "SERVER", "Handler", "HttpError", "HttpServer", "other_host"]
-
 JSON = {"Content-Type": "application/json"}
 
 SERVER = "pumice"

@@ -8,8 +8,6 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 
 from pumice.serving.http_server import HttpError
 
-__all__ = ["Check", "Probes", "collected"]
-
 Check = Callable[[], str | None]
 """Returns why the component cannot work, or None if it can."""
 

@@ -20,8 +20,6 @@ from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SECRET, SERVICE, of_obj
 from pumice.plugins import JobPlugin, PodEdits, Raw, Registry, Wiring, addresses, dependencies
 from pumice.plugins.applied import FAILURES, applied
 
-__all__ = ["KINDS", "PROMISES", "Requirement", "TestedPlugin"]
-
 KINDS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY)
 """Kinds that the controller watches and may write for plugins."""
 

@@ -21,8 +21,6 @@ from pumice.plugins.applied import FAILURES
 from pumice.plugins.arguments import shown
 from pumice.testing.contract import PROMISES, Requirement, TestedPlugin
 
-__all__ = ["Result", "check_job_plugin", "job_plugin_results", "jobs"]
-
 _VALUES = ("worker", "ps", "a-b", "8080", "-1", "1:3", "true", "maybe", "", "ps,worker", "[[ps]]")
 """Values of arguments; each is right for some plugin and wrong for others."""
 

@@ -13,8 +13,6 @@ from aiohttp import web
 
 from pumice.serving.http_server import HttpError, other_host
 
-__all__ = ["HEADERS", "PageAccess"]
-
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",

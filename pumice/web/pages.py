@@ -16,8 +16,6 @@ from pumice.api.durations import UNKNOWN, human_duration
 from pumice.api.meta import parse_time
 from pumice.api.quantities import QuantityError, format_milli, parse_milli
 
-__all__ = ["Commands", "Pages", "filtered", "taken"]
-
 Data = dict[str, Any]
 Query = Mapping[str, str]
 

@@ -16,8 +16,6 @@ from pumice.serving.http_server import JSON, SERVER, HttpError, HttpServer
 from pumice.web.access import HEADERS, PageAccess
 from pumice.web.pages import Commands, Pages, filtered, taken
 
-__all__ = ["ViewSource", "WebServer"]
-
 Data = dict[str, Any]
 
 _HOST = "127.0.0.1"

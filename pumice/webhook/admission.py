@@ -38,8 +38,6 @@ from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.schema_problems import COMPARING, brought_type_problems
 from pumice.webhook.view import AdmissionView
 
-__all__ = ["Admission", "RuleFailure"]
-
 
 @dataclass(frozen=True, slots=True)
 class RuleFailure:

@@ -13,8 +13,6 @@ from pumice.webhook.questions import Question
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.catalogue import by_code
 
-__all__ = ["Answer", "Outcome", "answered", "malformed", "responded"]
-
 Outcome = Literal["allowed", "patched", "denied", "errored"]
 
 

@@ -31,8 +31,6 @@ from pumice.webhook.rules.queues.fields import queue_defaults
 from pumice.webhook.rules.wired_pods import wants_plugins, wired_pod
 from pumice.webhook.schema_problems import type_problems
 
-__all__ = ["ENDPOINTS", "Endpoint"]
-
 Judge = Callable[[Case, Question[Any], Source], None]
 
 

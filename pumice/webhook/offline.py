@@ -40,8 +40,6 @@ from pumice.webhook.schema_problems import (
     unknown_fields,
 )
 
-__all__ = ["ManifestResult", "judge"]
-
 Manifest = dict[str, Any]
 
 

@@ -12,8 +12,6 @@ import msgspec
 
 from pumice.api.reviews import PatchOperation
 
-__all__ = ["Patch", "applied", "escape"]
-
 
 def escape(key: str) -> str:
     """Spell a key as a segment of a JSON pointer (RFC 6901)."""

@@ -9,20 +9,6 @@ from pumice.api import reviews
 from pumice.api.meta import ApiStruct
 from pumice.api.reviews import GroupVersionResource, Request, Review
 
-__all__ = [
-    "UNREADABLE",
-    "Envelope",
-    "Question",
-    "Source",
-    "UnreadableError",
-    "bare",
-    "object_as",
-    "read",
-    "review_problem",
-    "uid_of",
-    "without_nulls",
-]
-
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([ !#-\[\]-~]{1,128})"')
 _NEAR = 1024
 """Number of bytes within which an API server has written the uid."""

@@ -18,16 +18,6 @@ from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.rule import RuleSettings
 
-__all__ = [
-    "EXEMPT_NAMESPACES",
-    "REGISTRATIONS",
-    "TIMEOUT_SECONDS",
-    "Registration",
-    "configuration",
-    "configurations",
-    "enabled_paths",
-]
-
 TIMEOUT_SECONDS = 5
 """Timeout of the API server in seconds; a review takes a fraction of a millisecond."""
 

@@ -26,12 +26,12 @@ from pydantic import (
 )
 
 from pumice.api import keys
-from pumice.api.documents import DocumentError, written
+from pumice.api.documents import written
 from pumice.api.json_words import quoted
 from pumice.api.names import dns_label_problem, dns_subdomain_problem, qualified_name_problem
 from pumice.api.scalars import ScalarError
 from pumice.api.setting_errors import SettingError, SettingProblem
-from pumice.api.yaml_values import value_of
+from pumice.api.yaml_values import DocumentError, value_of
 from pumice.plugins import builtin
 from pumice.settings import FilePart, checked, document, is_null, read_leniently, refuse
 from pumice.webhook.rules.case import Case
@@ -42,8 +42,6 @@ from pumice.webhook.rules.templates import types
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
 from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.view import Snapshot
-
-__all__ = ["DOMAIN", "KEYS", "LABEL", "LABELS", "GroupEntry", "ResourceGroupsFile", "parse"]
 
 DOMAIN = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 _WORD = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"

@@ -37,19 +37,6 @@ from pumice.webhook.rules.jobs.defaults import JOB_ZERO
 from pumice.webhook.rules.labels import Problem, annotation_problems, label_problems
 from pumice.webhook.rules.paths import Within, value_at
 
-__all__ = [
-    "COMPARING",
-    "brought_type_problems",
-    "metadata_problems",
-    "null_entries",
-    "readable",
-    "retold",
-    "schema",
-    "trusted",
-    "type_problems",
-    "unknown_fields",
-]
-
 _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
 _TYPE = "SCHEMA-TYPE"

@@ -24,8 +24,6 @@ from pumice.webhook.rules import catalogue
 from pumice.webhook.rules.catalogue import section_of
 from pumice.webhook.rules.rule import Level, RuleSettings
 
-__all__ = ["LEVELS", "LEVELS_BY", "AdmissionSettings", "read_level"]
-
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 _DEFECT = re.compile(r"[A-Z]+-(?:MUTATE|VALIDATE)")

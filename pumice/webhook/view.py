@@ -28,8 +28,6 @@ from pumice.api.nodes import Namespace, PriorityClass, default_class, with_syste
 from pumice.api.queues import Queue
 from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey
 
-__all__ = ["READ_AS", "AdmissionView", "Overlay", "PodGroupSummary", "Snapshot", "Without"]
-
 T = TypeVar("T")
 
 

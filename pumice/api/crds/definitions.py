@@ -20,8 +20,6 @@ from pumice.api.kinds import Kind
 from pumice.api.podgroups import PodGroup
 from pumice.api.queues import Queue
 
-__all__ = ["all_crds", "crd", "schema_of"]
-
 _ROOT_FIELDS: dict[str, Any] = {
     "apiVersion": {"type": "string"},
     "kind": {"type": "string"},

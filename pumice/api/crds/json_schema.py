@@ -13,8 +13,6 @@ from pumice.api.crds.definitions import schema_of
 from pumice.api.kinds import Kind
 from pumice.api.pods import ROOT, pod_types
 
-__all__ = ["json_schema"]
-
 Schema = dict[str, Any]
 
 _OF_KUBERNETES = "x-kubernetes-"

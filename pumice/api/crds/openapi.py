@@ -16,8 +16,6 @@ import msgspec
 
 from pumice.api.markers import Marker, Preserved
 
-__all__ = ["HANDWRITTEN", "struct_schema"]
-
 _STRING_MAP = {"type": "object", "additionalProperties": {"type": "string"}}
 
 _CONTAINER = {

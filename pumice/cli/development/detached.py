@@ -21,8 +21,6 @@ import yaml
 
 from pumice.cli.exits import UserError
 
-__all__ = ["Detached", "given", "running", "start", "stop"]
-
 _START_SECONDS = 120.0
 """How long a cluster may take until it answers; one with a large state takes some seconds."""
 _STOP_SECONDS = 30.0

@@ -41,17 +41,6 @@ from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.view import READ_AS, AdmissionView
 
-__all__ = [
-    "CountedAdmission",
-    "DevCluster",
-    "SimulatedNode",
-    "StoreView",
-    "dev_cluster",
-    "read_nodes",
-    "together",
-]
-
-
 _SPEC = re.compile(r"(?:(?P<count>\d+)x)?(?P<cpu>[^/x]+?)(?:cpu)?(?P<rest>(?:/.+)?)")
 _RESOURCE = re.compile(r"/(?P<name>[A-Za-z0-9.-]+(?:/[A-Za-z0-9._-]+)?)=(?P<amount>[^/=]+)")
 

@@ -17,8 +17,6 @@ import yaml
 
 from pumice.cli.exits import UserError
 
-__all__ = ["check", "is_own", "written"]
-
 MARK = "pumice.dev/dev"
 """Name of the extension that only files of `pumice dev` have."""
 

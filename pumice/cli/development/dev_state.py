@@ -13,8 +13,6 @@ from pumice.cli.output import note
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from pumice.embedded.storage import StoredWrite
 
-__all__ = ["load", "log_life"]
-
 _FIRST = ("Namespace", "CustomResourceDefinition", "PriorityClass", "Queue", "StorageClass", "Node")
 """Kinds to which others refer, in the order in which they are added."""
 _LAST = ("PodGroup", "Pod")

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from pumice.webhook.rules.rule import RuleSettings
     from pumice.webhook.view import Snapshot
 
-__all__ = [
-    "ManifestChecker",
-    "admission",
-    "job_check",
-    "placed",
-    "read_groups",
-    "read_plugin_settings",
-    "read_settings",
-    "registry",
-    "snapshot",
-]
-
-
 _TOLD, _LONGEST = 5, 400
 """Maximum number of a Job's problems in its status, and the maximum length of each; `pumice lint` shows all of them."""
 

@@ -9,8 +9,6 @@ from pumice.cli.output import Format, note, write, write_json
 if TYPE_CHECKING:
     from pumice.scheduler import Config
 
-__all__ = ["config_text", "read_config", "report_config"]
-
 
 def read_config(path: Path | None, text: str | None = None) -> "Config":
     """Read a configuration in Volcano's format, or a ConfigMap with one; without a file, Pumice's defaults.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from pumice.cli.files.kustomizations import NAMES
 
-__all__ = ["SUFFIXES", "Found", "find_files", "first_action", "is_template_folder", "render_first"]
-
 _ACTION = re.compile(
     r"""\{\{-?\s*(?:[.$("`]|/\*|(?:block|define|else|end|if|include|range|template|toYaml|tpl|with)\b)"""
 )

@@ -13,8 +13,6 @@ from typing import Any
 from pumice.api.fields import plain
 from pumice.cli.exits import UserError
 
-__all__ = ["NAMES", "Kustomizations", "build_first", "completed", "rendered"]
-
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """Names of the file, one of which a folder has."""
 

@@ -22,21 +22,6 @@ from pumice.cli.files.folders import find_files, first_action, render_first
 from pumice.cli.files.kustomizations import NAMES, Kustomizations, build_first, completed
 from pumice.cli.output import note
 
-__all__ = [
-    "Manifest",
-    "ManifestReading",
-    "Raw",
-    "ReadProblem",
-    "Source",
-    "decode",
-    "is_folder",
-    "named",
-    "read",
-    "read_all",
-    "read_bytes",
-    "read_objects",
-]
-
 Raw = dict[str, Any]
 """An object as JSON gives it."""
 
@@ -274,7 +259,8 @@ _Problem = tuple[ReadProblem, bool]
 def _read_one(name: str, reading: ManifestReading, *, may_be_empty: bool = False) -> list[_Problem]:
     """Add the objects of a file to the result, and return the problems of the rest."""
     # YAML is read by the verbs that take files only; `pumice --help` must not wait for it.
-    from pumice.api.documents import DocumentError, parse
+    from pumice.api.documents import parse
+    from pumice.api.yaml_values import DocumentError
 
     try:
         raw = reading.texts[name] if name in reading.texts else read_bytes(name)

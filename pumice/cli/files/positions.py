@@ -15,8 +15,6 @@ import yaml
 
 from pumice.cli.files.manifests import Source
 
-__all__ = ["Positions"]
-
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

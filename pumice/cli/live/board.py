@@ -22,8 +22,6 @@ from pumice.cluster.slices import collect_frozen
 from pumice.scheduler import Config
 from pumice.scheduler.plugins import fairshare
 
-__all__ = ["Board"]
-
 Data = dict[str, Any]
 
 _AHEAD = 3

@@ -16,8 +16,6 @@ from pumice.scheduler import ClusterState
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.nodes import NodeRecord
 
-__all__ = ["GroupRows", "NodeRows", "gang_row", "group_key", "user_of"]
-
 Data = dict[str, Any]
 
 _ZONE = "topology.kubernetes.io/zone"

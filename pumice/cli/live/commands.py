@@ -28,8 +28,6 @@ from pumice.controller.jobs.phases import FINISHED
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
 
-__all__ = ["OPERATIONS", "CommandRequests", "Operation", "carry_out"]
-
 _ABORTED = frozenset({"Aborted"})
 _SUSPENDED = frozenset({"Aborting", "Aborted"})
 _CLOSED = frozenset({"Closing", "Closed"})

@@ -14,18 +14,6 @@ from pumice.api.podgroups import PodGroup, PodGroupCondition
 from pumice.api.pods import Pod
 from pumice.cli.output import paint, table
 
-__all__ = [
-    "current_condition",
-    "is_waiting",
-    "lacks_pods",
-    "list_text",
-    "places",
-    "sentence",
-    "text_of",
-    "wait_reason",
-]
-
-
 _FAILURES = 10
 """Maximum number of causes that are shown."""
 

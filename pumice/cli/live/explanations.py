@@ -31,16 +31,6 @@ from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.results import OTHER_SCHEDULER
 from pumice.scheduler.simulate import Simulation, UnreadableObjectError
 
-__all__ = [
-    "Simulate",
-    "events_about",
-    "of_job",
-    "of_pod",
-    "of_queue",
-    "positioned_gangs",
-    "waiting_gangs",
-]
-
 _NOT_STARTED = ("", "Pending", "Inqueue")
 _NEXT = "it fits now; the next scheduling cycle places it"
 _ENTERS = "the next scheduling cycle lets it into its queue"

@@ -12,8 +12,6 @@ from pumice.cli.live.log_lines import shown
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
 
-__all__ = ["attempts_used", "failures", "last_action", "last_lines", "why_of"]
-
 _PODS = 5
 """Failures for which lines are shown, those of one pod each."""
 

@@ -15,8 +15,6 @@ from pumice.scheduler import Config
 from pumice.scheduler.simulate import UnreadableObjectError
 from pumice.traces.forecasting import ForecastCluster, StartForecast
 
-__all__ = ["LIMIT", "NO_RIGHTS", "forecasts", "read_forecast_cluster"]
-
 LIMIT = 1.5
 """Seconds of processor time for which a forecast looks ahead."""
 

@@ -27,8 +27,6 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
 from pumice.scheduler import Config
 
-__all__ = ["Asked", "GangExplanations"]
-
 Data = dict[str, Any]
 
 _PART = 5.0

@@ -14,8 +14,6 @@ from pumice.scheduler import ClusterState
 from pumice.scheduler.model.sub_groups import SubGroups
 from pumice.scheduler.topology.whereabouts import whereabouts
 
-__all__ = ["of_group", "of_pods", "position"]
-
 Explanation = dict[str, Any]
 
 

@@ -16,8 +16,6 @@ from pumice.scheduler.explain.nearest import nodes_of
 from pumice.scheduler.simulate import Simulation
 from pumice.scheduler.topology.tree import Domain
 
-__all__ = ["of_hyper_nodes", "parts"]
-
 _NOT_SHOWN = ("pods", "ephemeral-storage")
 _NAMED = 3
 """Nodes in no HyperNode that the sentence names."""

@@ -42,8 +42,6 @@ from pumice.controller.jobs.phases import ABORTED, FINISHED, SOFT
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
 
-__all__ = ["LogRequest", "print_logs"]
-
 MOST = 200
 """Maximum number of logs that are read."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pumice.cli.live.observed import ReadableCluster
     from pumice.scheduler import Config
 
-__all__ = ["details", "details_text", "job_rows", "list_table"]
-
 Row = dict[str, Any]
 
 COLOURS = {"Running": "green", "Completed": "green", "Pending": "yellow", "Restarting": "yellow"}

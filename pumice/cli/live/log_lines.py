@@ -16,18 +16,6 @@ from pumice.api.failures import without_escapes
 from pumice.api.fields import plain
 from pumice.api.pods import ContainerState, ContainerStatus, Pod
 
-__all__ = [
-    "LONGEST",
-    "Lines",
-    "LogLine",
-    "LogSource",
-    "in_order",
-    "position",
-    "shown",
-    "sources_of",
-    "task_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class LogSource:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from pumice.api.kinds import Kind
     from pumice.cluster.client import Client
 
-__all__ = ["complete_jobs", "complete_queues", "names", "names_in"]
-
 _SECONDS = 2.0
 """How long to wait for the cluster."""
 _MOST = 500

@@ -41,16 +41,6 @@ from pumice.scheduler.plugins.fairshare import UsageStorage
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.scheduler.state.usage import STATE_KEY
 
-__all__ = [
-    "ReadableCluster",
-    "change",
-    "has_claims",
-    "implied_queues",
-    "observe",
-    "observe_network",
-    "saved_usage",
-]
-
 T = TypeVar("T")
 
 _SETTLING = 1.0

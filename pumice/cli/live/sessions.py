@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from pumice.cluster.client import Client, Object
     from pumice.cluster.errors import ApiError
 
-__all__ = ["error_text", "get", "listed", "name_of", "run"]
-
 T = TypeVar("T")
 
 _OTHER = "choose another one with --context NAME, --kubeconfig FILE or --master URL"

@@ -18,17 +18,6 @@ from pumice.scheduler import Config, Reason
 from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.simulate import Simulation, Subject, UnreadableObjectError
 
-__all__ = [
-    "TRIES",
-    "Change",
-    "Figures",
-    "Follower",
-    "QueueFigures",
-    "group_of",
-    "joined",
-    "simulated",
-]
-
 Change = tuple[Subject | None, Subject | None]
 """An object as it was and as it is; None if it did not exist, or does not any more."""
 

@@ -22,8 +22,6 @@ from pumice.scheduler import Config
 from pumice.scheduler.simulate import UnreadableObjectError
 from pumice.webhook.rules.rule import RuleSettings
 
-__all__ = ["try_job"]
-
 
 def try_job(file: Path, cluster: ClusterOptions, config: Config, output: Format) -> NoReturn:
     """Say whether the Job of a file would fit now, when it would start, and with how many pods it would start now.

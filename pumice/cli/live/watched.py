@@ -23,8 +23,6 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden, NotFound
 from pumice.scheduler.plugins.fairshare import UsageStorage
 
-__all__ = ["WatchedCluster"]
-
 _TYPES: dict[Kind, type[Any]] = {
     kinds.NODE: Node,
     kinds.POD_GROUP: PodGroup,

@@ -21,8 +21,6 @@ from pumice.webhook.rules.catalogue import by_code
 from pumice.webhook.rules.not_here_yet import NOT_HERE_YET
 from pumice.webhook.rules.rule import RuleSettings
 
-__all__ = ["MigrationFinding", "of_configuration", "of_objects", "without_configuration"]
-
 _NOT_HERE_YET = NOT_HERE_YET.code
 _ROWS = {str(Use(row, "")): row for row in TABLE}
 

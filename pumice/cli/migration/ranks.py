@@ -11,20 +11,6 @@ from typing import Literal, NamedTuple
 from pumice.api.kinds import HYPER_NODE, QUEUE
 from pumice.api.not_here_yet import HARMS, Harm
 
-__all__ = [
-    "CHANGES",
-    "CONFIG_WARNINGS",
-    "EXPLAINED",
-    "NO_CONFIG",
-    "REFUSED_KINDS",
-    "REMEDIES",
-    "SAME",
-    "STAYS",
-    "WARNED",
-    "ChangedDecision",
-    "ConfigWarning",
-]
-
 NOT_RUN, ELSEWHERE, WORDS = HARMS
 
 SAME = frozenset(

@@ -27,8 +27,6 @@ from pumice.cli.files.manifests import Manifest, Raw, Source, named, read
 if TYPE_CHECKING:
     from pumice.cluster.client import Client
 
-__all__ = ["VolcanoState", "config_text", "of_cluster", "of_files"]
-
 _NUMA_TOPOLOGY = Kind("nodeinfo.volcano.sh", "v1alpha1", "Numatopology", "numatopologies", False)
 """Volcano's kind for the NUMA nodes of a Node, which Pumice does not read."""
 

@@ -34,19 +34,6 @@ from pumice.webhook.view import Snapshot
 if TYPE_CHECKING:
     from pumice.certs.rotation import CertSettings
 
-__all__ = [
-    "AdmissionServer",
-    "checked",
-    "compared",
-    "from_files",
-    "listening_at",
-    "of_our_own",
-    "paired",
-    "read_paths",
-    "read_settings",
-    "read_state",
-]
-
 
 def checked(names: CertificateNames) -> CertificateNames:
     """The names.

@@ -40,24 +40,6 @@ from pumice.serving.connections import CONNECTIONS, HttpLimits, affordable
 from pumice.serving.http_server import HttpError, HttpServer
 from pumice.serving.probes import Check, Probes, collected
 
-__all__ = [
-    "HealthServer",
-    "cert_settings",
-    "connected",
-    "identity",
-    "in_cluster",
-    "read_lease_times",
-    "read_seconds",
-    "report_ignored",
-    "require_port",
-    "run",
-    "run_worker",
-    "serving_health",
-    "start_logs",
-    "why_no_port",
-]
-
-
 logger = logging.getLogger("pumice")
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from pumice.api.fields import plain
 from pumice.cli.options import Level
 
-__all__ = ["configure", "verbosity"]
-
 _DEBUG_VERBOSITY = 4
 """Verbosity from which on Volcano's components log single objects."""
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-__all__ = ["asks_for_version", "is_on", "settings_among"]
-
 _FEATURES = {
     "SchedulingGatesQueueAdmission": "scheduling-gates-queue-admission",
     "PodLevelResources": "pod-level-resources",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pumice.embedded.node.kubelet import Kubelet
     from pumice.embedded.storage import StoredWrite
 
-__all__ = ["dry_run", "run"]
-
 _STUCK_SECONDS = 3.0
 """How long nothing may run or change until what waits is taken to wait forever."""
 _ABORT_SECONDS = 60.0

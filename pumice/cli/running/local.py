@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from pumice.cli.development.dev_cluster import DevCluster, SimulatedNode
     from pumice.embedded.node.machine import Machine
 
-__all__ = [
-    "NODE_ENDED",
-    "HostPathOption",
-    "ImageOption",
-    "announce_machine",
-    "local_nodes",
-    "on_this_machine",
-    "read_allowed",
-    "read_images",
-]
-
 NODE_ENDED = "the first process of the node has ended, and all pods with it"
 
 ImageOption = Annotated[

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pumice.embedded.node.namespaces import Mode
     from pumice.scheduler import Config
 
-__all__ = ["WATCHED", "RunPlan"]
-
 WATCHED = (kinds.JOB, kinds.JOB_FLOW)
 """Kinds of objects that are followed to their end."""
 

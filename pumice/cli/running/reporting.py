@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pumice.embedded.node.kubelet import Kubelet
     from pumice.embedded.node.pod import ProcessPod
 
-__all__ = ["BAD", "GOOD", "Printer", "tell_event", "tell_job", "tell_pod"]
-
 GOOD = frozenset({"Completed", "Succeed"})
 """Phases in which a Job or a JobFlow has done its work."""
 BAD = frozenset({"Failed", "Aborted", "Terminated"})

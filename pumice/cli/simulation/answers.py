@@ -21,8 +21,6 @@ from pumice.traces.records import Past, Samples
 from pumice.traces.report import World, report
 from pumice.traces.thresholds import Threshold, ThresholdError
 
-__all__ = ["Answers"]
-
 
 @dataclass(slots=True)
 class Answers:

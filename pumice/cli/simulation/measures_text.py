@@ -11,8 +11,6 @@ from pumice.traces.comparison import ChangedJob, Differences
 from pumice.traces.measures import Measures
 from pumice.traces.report.figures import cell_of, rows_of_summary, shown
 
-__all__ = ["comparison_text", "measures_text"]
-
 _DISTRIBUTIONS = ("wait", "turnaround", "slowdown", "bounded_slowdown")
 _NUMBERS = ("count", "mean", "p50", "p95", "p99", "max")
 _OF_RESOURCES = ("utilization", "fragmentation", "goodput", "lost_hours")

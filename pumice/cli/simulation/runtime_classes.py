@@ -8,8 +8,6 @@ from pumice.api.meta import Raw
 from pumice.api.runtime_classes import RuntimeClass, admit
 from pumice.cli.output import note
 
-__all__ = ["SimulatedRuntimeClasses"]
-
 
 class SimulatedRuntimeClasses:
     """The RuntimeClasses of the files. A pod with a uid comes from a cluster, where it was admitted before.

@@ -24,8 +24,6 @@ from pumice.scheduler.state.usage import STATE_KEY
 from pumice.traces.jobs import ControlledJobs, key_of
 from pumice.webhook.rules.rule import RuleSettings
 
-__all__ = ["SimulationInput"]
-
 
 @dataclass(slots=True)
 class SimulationInput:

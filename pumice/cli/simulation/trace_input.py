@@ -28,8 +28,6 @@ from pumice.traces.submission import Admitted, with_named
 from pumice.traces.trace import Trace, TraceError
 from pumice.webhook.rules.rule import RuleSettings
 
-__all__ = ["TraceInput"]
-
 _SHOWN = 5
 """Skipped lines that are named."""
 _NAMES = 200

@@ -12,8 +12,6 @@ from pumice.cli.exits import UserError
 if TYPE_CHECKING:
     from pumice.traces.formats import TraceFormat
 
-__all__ = ["TraceOptions"]
-
 _Trace = Annotated[
     list[str] | None,
     typer.Option(

@@ -25,8 +25,6 @@ from pumice.scheduler.simulate import UnreadableObjectError
 from pumice.traces.engine import TraceRun
 from pumice.traces.records import Past, Progress
 
-__all__ = ["run_world", "simulate_trace"]
-
 _TERMINAL_SECONDS = 0.5
 _FILE_SECONDS = 10.0
 _FIRST_ESTIMATE = 0.01

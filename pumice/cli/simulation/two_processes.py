@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from pumice.cli.exits import UserError
 
-__all__ = ["in_two_processes"]
-
 _T = TypeVar("_T")
 
 

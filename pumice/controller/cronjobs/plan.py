@@ -44,8 +44,6 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = ["FindJob", "RunDecision", "changed_status", "decide", "news", "plan_cron_job"]
-
 _NAMES = 512
 """Bytes of the longest list of names; an event has 1,024 characters."""
 

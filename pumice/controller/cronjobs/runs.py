@@ -19,23 +19,6 @@ from pumice.controller.cronjobs.timetable import (
 from pumice.controller.jobs.phases import ABORTED, COMPLETED, FINISHED, phase_of
 from pumice.controller.objects import controller_reference
 
-__all__ = [
-    "Forecast",
-    "ObservedCronJob",
-    "awaits_note",
-    "forecast",
-    "has_ended",
-    "instant_of",
-    "is_active",
-    "is_leaving",
-    "manifest",
-    "next_job",
-    "phase",
-    "read",
-    "reference",
-    "surplus",
-]
-
 
 def manifest(raw: Raw, meta: ObjectMeta, timetable: Timetable, instant: int) -> Raw:
     """The Job of a run.

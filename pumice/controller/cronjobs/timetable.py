@@ -15,8 +15,6 @@ from pumice.api.meta import ObjectMeta, parse_bool
 from pumice.api.occurrences import Occurrences
 from pumice.api.schedules import Calendar, Interval, ScheduleError, parse_schedule, time_zone
 
-__all__ = ["Timetable", "TimetableError", "fingerprint", "read_timetable"]
-
 _ZONED = re.compile(r"(?:CRON_)?TZ=([^ ]*) +(.*)", re.DOTALL)
 
 

@@ -19,18 +19,6 @@ from pumice.api.hypernodes import HyperNode, Member
 from pumice.api.meta import LabelSelector
 from pumice.api.regexes import regex_problem, searcher
 
-__all__ = [
-    "OFF",
-    "Discovery",
-    "Labels",
-    "NodeCounter",
-    "Path",
-    "Tier",
-    "TopologyType",
-    "find_tiers",
-]
-
-
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.-]")
 
 

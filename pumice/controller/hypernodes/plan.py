@@ -24,8 +24,6 @@ from pumice.controller.hypernodes.domains import (
 )
 from pumice.controller.plan import CreateObject, DeleteObject, Plan, RecordEvent, Step, UpdateObject
 
-__all__ = ["SOURCE", "SOURCE_LABEL", "names_of", "plan_discovery"]
-
 SOURCE_LABEL = "volcano.sh/network-topology-source"
 """Label that says how a HyperNode was discovered."""
 

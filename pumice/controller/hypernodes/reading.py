@@ -29,14 +29,6 @@ from pumice.controller.hypernodes.domains import OFF, Discovery, TopologyType
 from pumice.settings import FilePart, Location, checked, document, read_leniently, refuse
 from pumice.settings import read as read_model
 
-__all__ = [
-    "DiscoveryFile",
-    "DiscoverySource",
-    "LabelSource",
-    "Levels",
-    "read",
-]
-
 LABEL = "label"
 NOT_BUILT = ("ufm", "roce")
 """Sources of Volcano's format that Pumice does not have; `roce` has no implementation in Volcano either."""

@@ -42,16 +42,6 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.objects import controls_raw
 
-__all__ = [
-    "Attempt",
-    "FlowEntry",
-    "Flows",
-    "awaits_end",
-    "latest",
-    "next_of",
-    "read",
-]
-
 ACTIVE = (RUNNING, COMPLETING, TERMINATING)
 """Phases of Jobs that a JobFlow counts as running."""
 

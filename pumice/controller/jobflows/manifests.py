@@ -12,15 +12,6 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.controller.jobs.phases import TERMINATE_JOB
 from pumice.controller.objects import controller_reference
 
-__all__ = [
-    "job_of",
-    "made_from",
-    "merged",
-    "termination_name",
-    "termination_of",
-]
-
-
 _CONTAINERS = ("tasks.template.spec.containers", "tasks.template.spec.initContainers")
 
 

@@ -31,8 +31,6 @@ from pumice.controller.jobs.phases import (
 )
 from pumice.controller.plan import CreateObject, DeleteObject, PatchStatus, Plan, RecordEvent
 
-__all__ = ["compose", "plan_job_flow", "plan_job_template"]
-
 _LISTS = {
     PENDING: "pendingJobs",
     **dict.fromkeys(ACTIVE, "runningJobs"),

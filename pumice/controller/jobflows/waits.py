@@ -15,8 +15,6 @@ from pumice.api.meta import Raw
 from pumice.controller.jobs.phases import ABORTED, ABORTING, COMPLETED, FAILED, TERMINATED
 from pumice.controller.objects import controller_raw
 
-__all__ = ["Wait", "of_end", "of_name", "of_number", "of_targets", "of_template"]
-
 _NAMES = 512
 """Bytes of the longest list of names; an event has 1,024 characters."""
 

@@ -13,8 +13,6 @@ from pumice.api.jobs import Job, Task
 from pumice.api.messages import listed
 from pumice.api.pods import Pod
 
-__all__ = ["HeldTask", "held_tasks", "ready_pods"]
-
 _LONGEST = 512
 """Bytes of the longest list of what one task waits for; the message of a Job has those of several tasks."""
 

@@ -48,8 +48,6 @@ from pumice.controller.jobs.restart_targets import (
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.sync import DelayedRestarts
 
-__all__ = ["Delayed", "DueAction", "Order", "due", "next_order"]
-
 
 @dataclass(frozen=True, slots=True)
 class Order:

@@ -26,8 +26,6 @@ from pumice.controller.jobs.policies import POD_EVICTED, Policies, PolicyChoice,
 from pumice.controller.jobs.restart_targets import Restart
 from pumice.controller.jobs.situation import Situation
 
-__all__ = ["after_failure", "evictions_that_wait", "replaced_since"]
-
 _WIDTH = {RESTART_POD: 0, RESTART_PARTITION: 1, RESTART_TASK: 2}
 _WHOLE = 3
 """How much actions concern; all others concern the whole Job."""

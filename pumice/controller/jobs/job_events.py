@@ -39,13 +39,6 @@ from pumice.controller.jobs.policies import (
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
 from pumice.controller.podgroups import phase_of
 
-__all__ = [
-    "completed",
-    "evicted",
-    "job_events",
-]
-
-
 _UNKNOWN = "Unknown"
 
 

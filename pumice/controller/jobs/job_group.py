@@ -28,15 +28,6 @@ from pumice.controller.jobs.subject import UnusableError, min_available
 from pumice.controller.objects import controller_reference
 from pumice.controller.podgroups import COPIED, LAST_APPLIED, note_of_copies
 
-__all__ = [
-    "by_minimum",
-    "by_priority",
-    "by_walk",
-    "min_resources",
-    "needed_pods",
-    "wanted",
-]
-
 
 def wanted(
     job: Job,

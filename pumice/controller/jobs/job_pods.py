@@ -31,16 +31,6 @@ from pumice.api.pods import Pod
 from pumice.controller.jobs import podsets
 from pumice.controller.jobs.podsets import PodNames
 
-__all__ = [
-    "COMPLETED",
-    "EVICTED",
-    "PODS",
-    "SUCCEEDED",
-    "JobPods",
-    "read",
-    "version_of",
-]
-
 PODS = "pumice.dev/pods"
 SUCCEEDED = "pumice.dev/succeeded"
 EVICTED = "pumice.dev/evicted"

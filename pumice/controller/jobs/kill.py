@@ -35,8 +35,6 @@ from pumice.controller.jobs.status import INVALID, facts
 from pumice.controller.objects import controls_raw
 from pumice.controller.plan import DeleteObject, Plan, RecordEvent, RequeueAfter
 
-__all__ = ["judged", "kill", "restart"]
-
 AWAITED_SECONDS = 1.0
 """Minimum time between two checks whether a JobFlow or CronJob has recorded a Job."""
 

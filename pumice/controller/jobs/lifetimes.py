@@ -17,8 +17,6 @@ from pumice.api.meta import parse_time
 from pumice.api.pods import ContainerStatus, Pod
 from pumice.controller.jobs.phases import SOFT
 
-__all__ = ["PodEnd", "container_statuses", "end_of", "ended_by_itself", "first_request", "started"]
-
 
 class PodEnd(NamedTuple):
     """How a pod ended.

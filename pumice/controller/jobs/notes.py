@@ -18,8 +18,6 @@ from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.status import COMPLETION, START
 from pumice.controller.jobs.volumes import job_volumes
 
-__all__ = ["COMMAND", "DOUBTS", "of_ended", "of_living", "of_passing", "of_restart"]
-
 COMMAND = "pumice.dev/command"
 """Key in `status.controlledResources` of the last Command that was carried out."""
 

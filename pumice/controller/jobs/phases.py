@@ -45,45 +45,6 @@ from enum import Enum
 from pumice.api.failures import attempts
 from pumice.api.meta import Raw
 
-__all__ = [
-    "ABORTED",
-    "ABORTING",
-    "ABORT_JOB",
-    "ANY",
-    "COMPLETED",
-    "COMPLETE_JOB",
-    "COMPLETING",
-    "FAILED",
-    "FINISHED",
-    "PENDING",
-    "RESTARTING",
-    "RESTART_JOB",
-    "RESTART_PARTITION",
-    "RESTART_POD",
-    "RESTART_TASK",
-    "RESUME_JOB",
-    "RUNNING",
-    "SOFT",
-    "SYNC_JOB",
-    "TABLE",
-    "TARGETED",
-    "TERMINATED",
-    "TERMINATE_JOB",
-    "TERMINATING",
-    "Facts",
-    "NextPhase",
-    "PhaseResult",
-    "TaskFacts",
-    "Transition",
-    "Work",
-    "judge",
-    "known",
-    "phase_of",
-    "row",
-    "step",
-    "turning",
-]
-
 PENDING = "Pending"
 ABORTING = "Aborting"
 ABORTED = "Aborted"

@@ -23,8 +23,6 @@ from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.volumes import job_volumes, mounted
 from pumice.controller.objects import controller_reference
 
-__all__ = ["Wire", "build", "fingerprint", "outdated", "partition_of"]
-
 Wire = Callable[[Task, int, Raw], Raw]
 """Applies the Job's plugins to a pod: `Wiring(job, registry).pod`."""
 

@@ -15,19 +15,6 @@ from itertools import islice
 from pumice.api.jobs import Job
 from pumice.api.names import pod_name
 
-__all__ = [
-    "Entries",
-    "PodKey",
-    "PodNames",
-    "fits",
-    "is_index",
-    "read",
-    "read_indexes",
-    "write",
-    "write_entries",
-    "write_indexes",
-]
-
 PodKey = tuple[str, int]
 """Task and index of a pod."""
 

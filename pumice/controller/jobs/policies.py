@@ -13,21 +13,6 @@ from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job, LifecyclePolicy
 from pumice.controller.jobs.phases import SYNC_JOB
 
-__all__ = [
-    "ANY_EVENT",
-    "INTERNAL",
-    "POD_EVICTED",
-    "POD_FAILED",
-    "POD_PENDING",
-    "TASK_COMPLETED",
-    "Policies",
-    "PolicyChoice",
-    "PolicyRequest",
-    "choose",
-    "concerns",
-    "has_policies",
-]
-
 ANY_EVENT = "*"
 POD_EVICTED = "PodEvicted"
 POD_FAILED = "PodFailed"

@@ -17,8 +17,6 @@ from pumice.controller.jobs.situation import Situation
 from pumice.controller.objects import NameConflict
 from pumice.controller.plan import RecordEvent
 
-__all__ = ["WaitReason", "Waiting", "arrival", "why"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:

@@ -46,8 +46,6 @@ from pumice.controller.plan import (
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 
-__all__ = ["JobCheck", "reconcile"]
-
 JobCheck = Callable[[Raw], str]
 """Checks a Job: returns why admission would refuse it; empty if it would not."""
 

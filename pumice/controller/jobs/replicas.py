@@ -33,17 +33,6 @@ from pumice.controller.plan import (
 )
 from pumice.plugins import PluginError
 
-__all__ = [
-    "Missing",
-    "PodCreations",
-    "Removal",
-    "Replicas",
-    "creations",
-    "is_marked",
-    "leaving",
-    "removal",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Missing:

@@ -21,22 +21,6 @@ from pumice.api.jobs import Job
 from pumice.controller.jobs.podsets import Entries, PodNames, is_index, write_indexes
 from pumice.controller.jobs.restart_targets import Restart, Target
 
-__all__ = [
-    "NOTE",
-    "RestartCount",
-    "RestartUnit",
-    "delay",
-    "described",
-    "of",
-    "read",
-    "restart_unit",
-    "restart_units",
-    "restarted",
-    "rested",
-    "spent",
-    "write",
-]
-
 NOTE = "pumice.dev/retries"
 """Key of the note in `status.controlledResources`."""
 

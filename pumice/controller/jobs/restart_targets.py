@@ -25,18 +25,6 @@ from pumice.controller.jobs.phases import (
 from pumice.controller.jobs.pods import partition_of
 from pumice.controller.jobs.podsets import Entries, PodNames, is_index, write_indexes
 
-__all__ = [
-    "NOTE",
-    "RESUME",
-    "WHOLE",
-    "Restart",
-    "Target",
-    "parse",
-    "restart_for",
-    "restart_of",
-    "target_for",
-]
-
 Target = tuple[str, str, str]
 """What one event restarts: `pod`, `task` or `partition`, the task, and the pod's name or the partition's number (empty for a task)."""
 

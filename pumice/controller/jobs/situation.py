@@ -31,17 +31,6 @@ from pumice.plugins import (
     problems,
 )
 
-__all__ = [
-    "LIMITS",
-    "Limits",
-    "Observed",
-    "PlanFailure",
-    "Situation",
-    "secret_names",
-    "situation_of",
-    "unexpected_error",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PlanFailure:

@@ -44,22 +44,6 @@ from pumice.controller.jobs.phases import (
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY, min_available
 from pumice.controller.plan import DeleteObject, PatchStatus, Plan, RecordEvent, Step, UpdateObject
 
-__all__ = [
-    "COMPLETION",
-    "COUNT_SECONDS",
-    "INVALID",
-    "START",
-    "Counts",
-    "compose",
-    "count",
-    "counts_only",
-    "facts",
-    "refused",
-    "said",
-    "with_failed_pods",
-    "without_status",
-]
-
 START = "pumice.dev/startTime"
 """Key of the note with the time when the present incarnation first ran."""
 

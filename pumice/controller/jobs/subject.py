@@ -10,8 +10,6 @@ from pumice.api.jobs import DEFAULT_MAX_PODS, Job, Task
 from pumice.api.meta import Raw
 from pumice.api.names import default_task_name
 
-__all__ = ["DEFAULT_MAX_RETRY", "UnusableError", "min_available", "read"]
-
 DEFAULT_MAX_RETRY = 3
 """`spec.maxRetry` when the Job does not say; admission writes the same."""
 

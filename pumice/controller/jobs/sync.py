@@ -47,8 +47,6 @@ from pumice.controller.plan import (
     UpdateObject,
 )
 
-__all__ = ["CONFLICT_SECONDS", "DelayedRestarts", "sync"]
-
 _DOUBTS = 10
 """Warnings that are recorded as events; admission reports all of them."""
 

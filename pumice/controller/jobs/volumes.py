@@ -11,14 +11,6 @@ from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM
 from pumice.api.meta import Raw
 from pumice.api.names import LABEL_LENGTH, SUBDOMAIN_LENGTH
 
-__all__ = [
-    "JobVolume",
-    "claims_of_others",
-    "job_volumes",
-    "mounted",
-    "wanted_claims",
-]
-
 _DIGEST = 12
 
 

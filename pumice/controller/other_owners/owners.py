@@ -14,8 +14,6 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, ObjectMeta, controller_of, number_in
 from pumice.api.pods import Pod
 
-__all__ = ["GROUP_PREFIX", "OWNER_KINDS", "OwnedGang", "PodOwner", "gang_of", "group_named_by"]
-
 OWNER_KINDS: tuple[Kind, ...] = (
     kinds.REPLICA_SET,
     kinds.STATEFUL_SET,

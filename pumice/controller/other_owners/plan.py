@@ -45,8 +45,6 @@ from pumice.controller.plan import (
 )
 from pumice.controller.podgroups import note_of_copies, update
 
-__all__ = ["ObservedGroup", "WantedGroup", "plan_group", "wanted"]
-
 _INHERITED = "volcano.sh/"
 _ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
 _LABELS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)

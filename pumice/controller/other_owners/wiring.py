@@ -26,8 +26,6 @@ from pumice.plugins import PluginError
 from pumice.plugins.other_owners import Owner, OwnerWirings, RequestError, Wired
 from pumice.plugins.other_owners.wired_pods import kind_of
 
-__all__ = ["plan_wiring"]
-
 _MOST_EVENTS = 10
 """Maximum number of events of one kind about an owner: a thousand groups may have the same problem."""
 

@@ -23,8 +23,6 @@ from pumice.controller.worker.controller import Source, object_key
 from pumice.controller.worker.memory import ObjectKey
 from pumice.controller.worker.process import Watches
 
-__all__ = ["OBJECT_KINDS", "WATCHED_KINDS", "JobCaches"]
-
 OBJECT_KINDS = (kinds.SERVICE, kinds.CONFIG_MAP, kinds.SECRET, kinds.NETWORK_POLICY)
 """Kinds of the objects that plugins want."""
 

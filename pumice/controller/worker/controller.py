@@ -36,17 +36,6 @@ from pumice.controller.worker.execution import OUTAGE_SECONDS, Executor
 from pumice.controller.worker.memory import Memories, ObjectKey, ObjectMemory, PlanOutcome
 from pumice.controller.worker.process import ControllerProcess
 
-__all__ = [
-    "RESYNC_SECONDS",
-    "UNEXPECTED",
-    "Controller",
-    "NamespacedController",
-    "PlannedObject",
-    "Source",
-    "object_key",
-    "resync",
-]
-
 K = TypeVar("K", bound=Hashable)
 
 Source = tuple[WatchCache[Any], Subscriber[Any]]

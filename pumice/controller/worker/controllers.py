@@ -18,14 +18,6 @@ from pumice.controller.worker.queues import QueueCaches, QueueController
 from pumice.controller.worker.wiring import WiringCaches, WiringController
 from pumice.plugins import Registry
 
-__all__ = [
-    "MAKERS",
-    "ControllerWorker",
-    "Maker",
-    "Work",
-]
-
-
 Work = Callable[[ControllerProcess], Coroutine[Any, Any, None]]
 """What a controller does from the moment its process leads until it is cancelled."""
 

@@ -19,8 +19,6 @@ from pumice.controller.worker.controller import NamespacedController, PlannedObj
 from pumice.controller.worker.memory import ObjectKey, PlanOutcome
 from pumice.controller.worker.process import ControllerProcess, Watches
 
-__all__ = ["CronJobCaches", "CronJobController", "local_time_zone"]
-
 _BY_CRON_JOB = "cron job"
 
 

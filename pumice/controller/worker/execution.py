@@ -38,8 +38,6 @@ from pumice.controller.worker.memory import PlanOutcome
 from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.controller.worker.steps import StepSender
 
-__all__ = ["OUTAGE_SECONDS", "Executor"]
-
 OUTAGE_SECONDS = 30.0
 """Maximum wait after the API server did not answer."""
 

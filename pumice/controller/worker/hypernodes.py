@@ -23,8 +23,6 @@ from pumice.controller.plan import PatchStatus, Plan
 from pumice.controller.worker.controller import Controller, PlannedObject, Source
 from pumice.controller.worker.process import ControllerProcess, Watches
 
-__all__ = ["CONFIGURATION_KEY", "HyperNodeCaches", "HyperNodeController"]
-
 CONFIGURATION_KEY = "volcano-controller.conf"
 """Key of the ConfigMap that has the configuration."""
 

@@ -17,8 +17,6 @@ from pumice.controller.worker.controller import NamespacedController, PlannedObj
 from pumice.controller.worker.memory import ObjectKey, PlanOutcome
 from pumice.controller.worker.process import ControllerProcess, Watches
 
-__all__ = ["FlowCaches", "JobFlowController", "JobTemplateController"]
-
 TOGETHER_SECONDS = 1.0
 """How long changes of a Job that do not end anything are collected: pod counts, and its first phase."""
 

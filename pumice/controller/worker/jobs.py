@@ -47,11 +47,6 @@ from pumice.controller.worker.process import ControllerProcess, Watches
 from pumice.controller.worker.secrets import KnownSecrets
 from pumice.plugins import Registry
 
-__all__ = [
-    "JobController",
-    "JobOwners",
-]
-
 logger = logging.getLogger(__name__)
 
 TOGETHER_SECONDS = 0.05

@@ -36,18 +36,6 @@ from pumice.controller.jobs.phases import RESTARTING
 from pumice.controller.jobs.situation import Observed, PlanFailure
 from pumice.controller.plan import RecordEvent
 
-__all__ = [
-    "CacheOf",
-    "JobMemories",
-    "JobMemory",
-    "Memories",
-    "ObjectKey",
-    "ObjectMemory",
-    "OwnWrite",
-    "OwnWrites",
-    "PlanOutcome",
-]
-
 K = TypeVar("K", bound=Hashable)
 M = TypeVar("M", bound="ObjectMemory")
 

@@ -14,11 +14,6 @@ from pumice.cluster.events import DROPPED
 from pumice.controller.jobs.phases import COMPLETED, FAILED
 from pumice.controller.queues import COUNTS, GroupCounts
 
-__all__ = [
-    "ControllerMetrics",
-    "QueueGroupsCollector",
-]
-
 _MILLISECONDS = tuple(5.0 * 2**power for power in range(18))
 """5 ms to 11 minutes."""
 

@@ -18,8 +18,6 @@ from pumice.cluster.errors import ApiError, Forbidden, NotFound
 from pumice.controller.other_owners import OwnedGang, PodOwner
 from pumice.controller.plan import RecordEvent
 
-__all__ = ["LOOK_AGAIN_SECONDS", "FoundOwner", "OwnerLookup"]
-
 LOOK_AGAIN_SECONDS = 600.0
 """How long until a kind that is not served, or must not be read, is tried again."""
 

@@ -32,8 +32,6 @@ from pumice.controller.worker.controller import Controller, PlannedObject, Sourc
 from pumice.controller.worker.owner_lookup import FoundOwner, OwnerLookup
 from pumice.controller.worker.process import ControllerProcess, Watches
 
-__all__ = ["GangKey", "PodGroupCaches", "PodGroupController"]
-
 GangKey = tuple[str, str]
 """Namespace, and the uid of the owner."""
 

@@ -22,17 +22,6 @@ from pumice.controller.jobs.situation import LIMITS
 from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
-__all__ = [
-    "ALL",
-    "CONTROLLERS",
-    "NOT_BUILT",
-    "ControllerProcess",
-    "ControllerSettings",
-    "SelectionError",
-    "Watches",
-    "selected",
-]
-
 T = TypeVar("T")
 
 

@@ -28,8 +28,6 @@ from pumice.controller.worker.controller import Controller, PlannedObject, Sourc
 from pumice.controller.worker.memory import PlanOutcome
 from pumice.controller.worker.process import ControllerProcess, Watches
 
-__all__ = ["QueueCaches", "QueueController"]
-
 CHANGE_SECONDS = 5.0
 """How long a change of the counts waits for others; so long the scheduler waits with the amounts."""
 

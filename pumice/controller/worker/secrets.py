@@ -20,8 +20,6 @@ from pumice.controller.objects import controls_raw
 from pumice.controller.worker.memory import OwnWrite
 from pumice.plugins import KeySecret
 
-__all__ = ["KnownSecrets", "make_keys", "with_keys"]
-
 SECONDS = 60.0
 """How long it counts what was read."""
 

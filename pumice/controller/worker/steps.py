@@ -42,8 +42,6 @@ from pumice.controller.worker.memory import OwnWrite, PlanOutcome
 from pumice.controller.worker.metrics import ControllerMetrics
 from pumice.controller.worker.secrets import make_keys, with_keys
 
-__all__ = ["StepSender"]
-
 logger = logging.getLogger(__name__)
 
 NAMESPACE_TERMINATING = "NamespaceTerminating"

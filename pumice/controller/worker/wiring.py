@@ -26,8 +26,6 @@ from pumice.controller.worker.secrets import KnownSecrets
 from pumice.plugins import Registry
 from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey, OwnerWirings
 
-__all__ = ["WiringCaches", "WiringController"]
-
 _BY_OWNER = "owner"
 _FEW_PODS = 1_000
 """Number of pods up to which a pass over an owner does not block the event loop for long."""

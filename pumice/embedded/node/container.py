@@ -15,8 +15,6 @@ from typing import Any, NoReturn
 from pumice.embedded.node import syscalls
 from pumice.embedded.node.root import Root, source_of
 
-__all__ = ["become", "join"]
-
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

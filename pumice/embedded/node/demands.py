@@ -13,8 +13,6 @@ from pumice.embedded.node.environment import Objects
 from pumice.embedded.node.namespaces import Mode
 from pumice.embedded.node.volumes import FILES_OF, host_path, path_problem
 
-__all__ = ["CAPABILITIES", "capabilities_of", "has_probes", "missing", "problems"]
-
 Raw = dict[str, Any]
 CODE = "RUN-UNSUPPORTED"
 

@@ -11,17 +11,6 @@ from typing import Any
 
 from pumice.api.quantities import parse_milli
 
-__all__ = [
-    "MissingObjectError",
-    "Objects",
-    "command",
-    "data_of",
-    "environment",
-    "expanded",
-    "field_of",
-    "resource_of",
-]
-
 Raw = dict[str, Any]
 Objects = Callable[[str, str], Raw | None]
 """From kind and name to an object of the pod's namespace; None where there is none."""

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NamedPod", "host_files"]
-
 Raw = dict[str, Any]
 _DOMAIN = "svc.cluster.local"
 _LOCAL = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"

@@ -30,8 +30,6 @@ from pumice.embedded.node.pod_files import (
     write_files,
 )
 
-__all__ = ["main"]
-
 BRIDGE = "pods"
 GATEWAY, PREFIX = "10.244.0.1", 16
 _SANDBOX = {"net": syscalls.NEW_NET, "uts": syscalls.NEW_UTS, "ipc": syscalls.NEW_IPC}

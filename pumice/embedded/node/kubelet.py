@@ -28,8 +28,6 @@ from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.streams import Containers
 
-__all__ = ["Kubelet"]
-
 _KINDS = {"ConfigMap": kinds.CONFIG_MAP, "Secret": kinds.SECRET}
 _PODS = (kinds.POD.group, kinds.POD.plural)
 _NODES = (kinds.NODE.group, kinds.NODE.plural)

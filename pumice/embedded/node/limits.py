@@ -12,8 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MOST_PROCESSES", "Cgroups", "remove_left_over"]
-
 MOST_PROCESSES = 4096
 """Processes that a container may have at any moment; the node ends a pod that has half of them for long."""
 

@@ -7,8 +7,6 @@ import os
 import socket
 import struct
 
-__all__ = ["Links"]
-
 _NEW_LINK, _NEW_ADDRESS, _NEW_ROUTE, _ERROR = 16, 20, 24, 2
 _REQUEST, _ACKNOWLEDGE, _EXCLUSIVE, _CREATE = 0x1, 0x4, 0x200, 0x400
 _NAME, _MASTER, _LINK_INFO, _NAMESPACE = 3, 10, 18, 28

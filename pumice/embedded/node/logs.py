@@ -11,8 +11,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["ContainerLog", "Line"]
-
 Line = Callable[[bytes], None]
 """Called with each line, without its end."""
 

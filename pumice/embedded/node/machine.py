@@ -18,8 +18,6 @@ from pathlib import Path
 from pumice.embedded.node.limits import Cgroups, remove_left_over
 from pumice.embedded.node.namespaces import Mode, Namespaces, NodeError, mode_here
 
-__all__ = ["Machine", "capacity", "local_machine"]
-
 _MOST_SIZE = 2**30
 _LOCK, _CGROUPS = "lock", "cgroups"
 

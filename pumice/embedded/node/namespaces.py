@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["Mode", "Namespaces", "NodeError", "mode_here"]
-
 Raw = dict[str, Any]
 _START_SECONDS = 20.0
 _EVERY = 4_294_967_295

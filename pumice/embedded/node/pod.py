@@ -23,8 +23,6 @@ from pumice.embedded.node.pod_status import ContainerRun, status_of
 from pumice.embedded.node.pod_volumes import PodVolumes
 from pumice.embedded.node.specification import ContainerSpecification
 
-__all__ = ["Host", "ProcessPod"]
-
 Raw = dict[str, Any]
 
 _AGAIN = 0.5

@@ -8,8 +8,6 @@ from typing import Any
 
 from pumice.embedded.node import syscalls
 
-__all__ = ["FILES", "make_empty", "rewrite", "too_much", "write_files"]
-
 Raw = dict[str, Any]
 FILES = 200_000
 """Files that a tmpfs may hold."""

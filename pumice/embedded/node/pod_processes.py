@@ -13,8 +13,6 @@ from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
 from pumice.embedded.node.pod_status import ContainerRun, terminated
 
-__all__ = ["PodProcesses"]
-
 Raw = dict[str, Any]
 _DRAIN_SECONDS = 2.0
 _FALLBACK_LINES, _FALLBACK_BYTES = 80, 2048

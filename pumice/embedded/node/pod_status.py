@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ContainerRun", "phase_of", "status_of", "terminated"]
-
 Raw = dict[str, Any]
 
 

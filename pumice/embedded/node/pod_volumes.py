@@ -8,8 +8,6 @@ from pumice.embedded.node import volumes
 from pumice.embedded.node.environment import Objects
 from pumice.embedded.node.machine import Machine
 
-__all__ = ["PodVolumes"]
-
 Raw = dict[str, Any]
 _versions = count(1)
 

@@ -21,8 +21,6 @@ from typing import Any
 from pumice.embedded.node import syscalls
 from pumice.embedded.node.pod_files import FILES
 
-__all__ = ["Root", "place_of", "source_of"]
-
 _DEVICES = ("full", "null", "random", "tty", "urandom", "zero")
 _LINKS = {
     "ptmx": "pts/ptmx",

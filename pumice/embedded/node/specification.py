@@ -14,8 +14,6 @@ from pumice.embedded.node.demands import capabilities_of
 from pumice.embedded.node.limits import MOST_PROCESSES
 from pumice.embedded.node.machine import Machine
 
-__all__ = ["ContainerSpecification"]
-
 Raw = dict[str, Any]
 _NOT_SHOWN = ("/tmp/", "/run/")
 """Folders of the machine of which pods have their own."""

@@ -6,28 +6,6 @@ The first process of a node imports it. So it has the standard library only, as 
 import ctypes
 import os
 
-__all__ = [
-    "NEW_IPC",
-    "NEW_MOUNT",
-    "NEW_NET",
-    "NEW_PID",
-    "NEW_USER",
-    "NEW_UTS",
-    "bind",
-    "drop_capabilities",
-    "end_with_parent",
-    "forbid_devices",
-    "forbid_new_privileges",
-    "make_private",
-    "mount",
-    "open_inside",
-    "pivot",
-    "read_only",
-    "setns",
-    "unmount",
-    "unshare",
-]
-
 NEW_MOUNT = 0x00020000
 NEW_UTS = 0x04000000
 NEW_IPC = 0x08000000

@@ -20,16 +20,6 @@ from pumice.embedded.node.environment import (
     resource_of,
 )
 
-__all__ = [
-    "FILES_OF",
-    "ContainerMount",
-    "files_of",
-    "host_path",
-    "mounts_of",
-    "path_problem",
-    "size_of",
-]
-
 Raw = dict[str, Any]
 Files = dict[str, tuple[bytes, int]]
 """Contents and modes by path."""

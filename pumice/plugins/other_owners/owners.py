@@ -12,8 +12,6 @@ from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, number_in
 
-__all__ = ["OWNERS", "IndexedJob", "JobSet", "LeaderWorkerSet", "Owner", "OwnerKey", "Template"]
-
 Template = dict[str, Any]
 """A pod template as raw JSON."""
 

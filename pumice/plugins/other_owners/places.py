@@ -7,18 +7,6 @@ from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import number_in
 
-__all__ = [
-    "COMPLETION_INDEX",
-    "GROUP_INDEX",
-    "JOB_NAME",
-    "JOB_SET_NAME",
-    "REPLICATED_JOB",
-    "SET_NAME",
-    "WORKER_INDEX",
-    "PodPlace",
-    "place",
-]
-
 JOB_NAME = "batch.kubernetes.io/job-name"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_SET_NAME = "jobset.sigs.k8s.io/jobset-name"

@@ -17,8 +17,6 @@ from pumice.api.json_words import quoted, shown
 from pumice.api.names import dns_label_problem
 from pumice.api.yaml_values import DocumentError, YamlReader
 
-__all__ = ["ANNOTATION_LIMIT", "Plugins", "RequestError", "read_plugins", "read_tasks"]
-
 ANNOTATION_LIMIT = 16 * 1024
 """Maximum length of an annotation in bytes; about ten plugins with their arguments need less."""
 

@@ -28,8 +28,6 @@ from pumice.plugins.other_owners.places import PodPlace
 from pumice.plugins.other_owners.request import Plugins, RequestError, read_plugins, read_tasks
 from pumice.plugins.registry import Registry, dependencies
 
-__all__ = ["LEADS", "MAX_GROUPS", "WiredPods", "kind_of", "wired_count", "wired_pods_at"]
-
 LEADS = {
     "pytorch": "master",
     "mpi": "master",

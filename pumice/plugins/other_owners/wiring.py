@@ -17,8 +17,6 @@ from pumice.plugins.registry import Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.wiring import Wiring
 
-__all__ = ["OwnerWirings", "Wired", "is_wired"]
-
 _KEPT = 128
 """Maximum number of cached Jobs of owners."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:  # late: serving files, or no TLS, does not need what makes ce
     from pumice.certs.injection import Injector
     from pumice.certs.keeper import CertificateManager
 
-__all__ = ["Certificates", "FileCertificates", "KeptCertificates"]
-
 
 class Certificates(ABC):
     """A serving certificate that is kept up to date.

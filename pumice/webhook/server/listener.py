@@ -25,8 +25,6 @@ from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.reviews import Reviews, endpoint_of
 from pumice.webhook.server.settings import ServerSettings
 
-__all__ = ["Listener"]
-
 logger = logging.getLogger(__name__)
 log = structlog.stdlib.get_logger("pumice.webhook")
 

@@ -34,8 +34,6 @@ from pumice.webhook.rules.wired_pods import POD_PLUGINS_UNKNOWN
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.view import READ_AS, AdmissionView
 
-__all__ = ["CachedView", "LiveLookup", "late", "needs_above", "needs_owners", "needs_queues"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

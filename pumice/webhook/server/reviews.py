@@ -28,8 +28,6 @@ from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
 
-__all__ = ["SMALL", "BodyBudget", "BudgetExceededError", "Reviews", "endpoint_of", "log_crash"]
-
 SMALL = 64 * 1024
 """Bytes of a body that takes nothing from the budget."""
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from pumice.serving.connections import CONNECTIONS
 
-__all__ = ["BODY_LIMIT", "InsecureAddressError", "ServerSettings"]
-
 BODY_LIMIT = 8 * 1024 * 1024
 """Maximum size of a review in bytes.
 

@@ -37,8 +37,6 @@ from pumice.webhook.server.reviews import Reviews, log_crash
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import AdmissionView
 
-__all__ = ["GroupsFile", "StateSource", "WebhookWorker"]
-
 logger = logging.getLogger(__name__)
 
 

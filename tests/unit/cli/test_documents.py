@@ -7,8 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.api.documents import MOST_UNREADABLE, DocumentError, parse, written
+from pumice.api.documents import MOST_UNREADABLE, parse, written
 from pumice.api.scalars import ScalarError
+from pumice.api.yaml_values import DocumentError
 from pumice.cli.output import dump
 
 
