@@ -28,8 +28,9 @@ import yaml
 
 from pumice.api.jobs import Job
 from pumice.api.kinds import SECRET
+from pumice.api.meta import Raw
 from pumice.plugins.arguments import BOOLEAN, Argument, shown
-from pumice.plugins.interface import KeySecret, Raw
+from pumice.plugins.interface import KeySecret
 from pumice.plugins.registry import Registry, builtin, dependencies
 from pumice.plugins.variables import FIELDS
 from pumice.plugins.wiring import Wiring

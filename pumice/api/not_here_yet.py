@@ -6,15 +6,14 @@ What is built is removed here, and so disappears everywhere.
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job
+from pumice.api.meta import Raw
 from pumice.api.pods import Pod
-
-Raw = dict[str, Any]
 
 Harm = Literal["would not run", "would run elsewhere or evict", "other words"]
 """What becomes of workload; `other words` is a difference in what is reported and accepted, not in what runs."""

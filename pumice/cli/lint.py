@@ -25,12 +25,12 @@ from pumice.api.kinds import (
     Kind,
     of_object,
 )
+from pumice.api.meta import Raw
 from pumice.cli import exits, lean
 from pumice.cli.files.kustomizations import build_first, rendered
 from pumice.cli.files.manifests import (
     Manifest,
     ManifestReading,
-    Raw,
     ReadProblem,
     is_folder,
     read,

@@ -8,8 +8,9 @@ import typer
 
 from pumice.api.fields import plain
 from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, JOB_TEMPLATE, WIRED_OWNERS, Kind, of_object
+from pumice.api.meta import Raw
 from pumice.cli import exits
-from pumice.cli.files.manifests import Manifest, Raw, named, read
+from pumice.cli.files.manifests import Manifest, named, read
 from pumice.cli.options import AdmissionConf, Files, PluginSettings, Settings, State
 from pumice.cli.output import note, write_document, write_json_list
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import FieldError, plain
-from pumice.cli.files.manifests import Manifest, Raw
+from pumice.api.meta import Raw
+from pumice.cli.files.manifests import Manifest
 from pumice.cli.output import note
 
 if TYPE_CHECKING:

@@ -1,16 +1,15 @@
 """Discovery: version, groups and resources of the server."""
 
 import platform
-from typing import Any
 
+from pumice.api.meta import Raw
 from pumice.embedded.resources import Resource, ResourceRegistry, Subresource
 
 VERSION = "v1.36.3"
 """Kubernetes version whose behaviour the contract suite compares with."""
-Json = dict[str, Any]
 
 
-def version_info() -> Json:
+def version_info() -> Raw:
     """Answer of `/version`."""
     major, minor, _ = VERSION.removeprefix("v").split(".")
     return {
@@ -26,7 +25,7 @@ def version_info() -> Json:
     }
 
 
-def api_versions() -> Json:
+def api_versions() -> Raw:
     """Answer of `/api`."""
     return {
         "kind": "APIVersions",
@@ -35,7 +34,7 @@ def api_versions() -> Json:
     }
 
 
-def _group(registry: ResourceRegistry, group: str) -> Json:
+def _group(registry: ResourceRegistry, group: str) -> Raw:
     versions = [
         {"groupVersion": f"{group}/{version}", "version": version}
         for version in registry.versions(group)
@@ -43,7 +42,7 @@ def _group(registry: ResourceRegistry, group: str) -> Json:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def api_groups(registry: ResourceRegistry, group: str | None = None) -> Json | None:
+def api_groups(registry: ResourceRegistry, group: str | None = None) -> Raw | None:
     """Answer of `/apis`, or of `/apis/<group>`; None for an unknown group."""
     if group is None:
         groups = [_group(registry, each) for each in registry.groups()]
@@ -59,15 +58,15 @@ def _resources(registry: ResourceRegistry, group: str, version: str) -> list[Res
     ]
 
 
-def resource_list(registry: ResourceRegistry, group: str, version: str) -> Json | None:
+def resource_list(registry: ResourceRegistry, group: str, version: str) -> Raw | None:
     """Answer of `/api/v1` or `/apis/<group>/<version>`; None for an unknown one."""
     resources = _resources(registry, group, version)
     if not resources:
         return None
-    rows: list[Json] = []
+    rows: list[Raw] = []
     for resource in resources:
         kind = resource.kind
-        row: Json = {
+        row: Raw = {
             "name": kind.plural,
             "singularName": resource.singular,
             "namespaced": kind.namespaced,
@@ -88,8 +87,8 @@ def resource_list(registry: ResourceRegistry, group: str, version: str) -> Json 
     }
 
 
-def _subresource_row(resource: Resource, subresource: Subresource) -> Json:
-    row: Json = {
+def _subresource_row(resource: Resource, subresource: Subresource) -> Raw:
+    row: Raw = {
         "name": f"{resource.kind.plural}/{subresource.name}",
         "singularName": "",
         "namespaced": resource.kind.namespaced,
@@ -102,7 +101,7 @@ def _subresource_row(resource: Resource, subresource: Subresource) -> Json:
     return row
 
 
-def discovery_list(registry: ResourceRegistry, groups: list[str], api_version: str) -> Json:
+def discovery_list(registry: ResourceRegistry, groups: list[str], api_version: str) -> Raw:
     """Aggregated discovery: everything about several groups at once (`""` is the core group)."""
     return {
         "kind": "APIGroupDiscoveryList",
@@ -127,9 +126,9 @@ def discovery_list(registry: ResourceRegistry, groups: list[str], api_version: s
     }
 
 
-def _discovered(resource: Resource) -> Json:
+def _discovered(resource: Resource) -> Raw:
     kind = resource.kind
-    row: Json = {
+    row: Raw = {
         "resource": kind.plural,
         "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
         "scope": "Namespaced" if kind.namespaced else "Cluster",

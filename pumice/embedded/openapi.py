@@ -6,14 +6,13 @@ take the server for one that cannot do either.
 """
 
 import copy
-from typing import Any
 
+from pumice.api.meta import Raw
 from pumice.embedded.discovery import VERSION
 from pumice.embedded.patches import APPLY, JSON_PATCH, MERGE_PATCH
 from pumice.embedded.resources import Resource, ResourceRegistry
 
-Json = dict[str, Any]
-V2_JSON: Json = {
+V2_JSON: Raw = {
     "swagger": "2.0",
     "info": {"title": "Pumice embedded API server", "version": VERSION},
     "paths": {},
@@ -30,7 +29,7 @@ V2_PROTOBUF = (
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
-_OBJECT_META: Json = {
+_OBJECT_META: Raw = {
     "description": "ObjectMeta is metadata that all persisted resources must have.",
     "type": "object",
     "properties": {
@@ -51,7 +50,7 @@ _OBJECT_META: Json = {
 _PARAMETERS = ("dryRun", "fieldManager", "fieldValidation")
 
 
-def document(registry: ResourceRegistry, segments: list[str]) -> Json | None:
+def document(registry: ResourceRegistry, segments: list[str]) -> Raw | None:
     """The document at `/openapi/<segments>`; None where there is none."""
     if segments == ["v3"]:
         return {"paths": {root: _reference(root) for root in _roots(registry)}}
@@ -73,13 +72,13 @@ def _roots(registry: ResourceRegistry) -> list[str]:
     ]
 
 
-def _reference(root: str) -> Json:
+def _reference(root: str) -> Raw:
     return {"serverRelativeURL": f"/openapi/v3/{root}"}
 
 
-def _document(resources: list[Resource]) -> Json:
-    paths: Json = {}
-    schemas: Json = {_META: _OBJECT_META}
+def _document(resources: list[Resource]) -> Raw:
+    paths: Raw = {}
+    schemas: Raw = {_META: _OBJECT_META}
     for resource in resources:
         collection, single = _path(resource), _path(resource) + "/{name}"
         paths[collection] = _operations(resource, {"get": "list", "post": "post"})
@@ -105,17 +104,17 @@ def _schema_name(resource: Resource) -> str:
     return f"{group or 'io.k8s.api.core'}.{kind.version}.{kind.kind}"
 
 
-def _gvk(resource: Resource) -> Json:
+def _gvk(resource: Resource) -> Raw:
     kind = resource.kind
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
 
-def _operations(resource: Resource, actions: dict[str, str]) -> Json:
+def _operations(resource: Resource, actions: dict[str, str]) -> Raw:
     reference = {"$ref": f"#/components/schemas/{_schema_name(resource)}"}
     content = {"application/json": {"schema": reference}}
-    operations: Json = {}
+    operations: Raw = {}
     for method, action in actions.items():
-        operation: Json = {
+        operation: Raw = {
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": _gvk(resource),
             "responses": {"200": {"description": "OK", "content": content}},
@@ -131,8 +130,8 @@ def _operations(resource: Resource, actions: dict[str, str]) -> Json:
     return operations
 
 
-def _schema(resource: Resource) -> Json:
-    schema: Json = copy.deepcopy(resource.schema) if resource.schema else {"type": "object"}
+def _schema(resource: Resource) -> Raw:
+    schema: Raw = copy.deepcopy(resource.schema) if resource.schema else {"type": "object"}
     properties = schema.setdefault("properties", {})
     properties["apiVersion"] = {**_TEXT, "description": "Version of this representation."}
     properties["kind"] = {**_TEXT, "description": "Kind of this object."}

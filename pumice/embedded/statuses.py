@@ -10,8 +10,7 @@ from typing import Any
 from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
-
-Json = dict[str, Any]
+from pumice.api.meta import Raw
 
 
 class ApiStatusError(Exception):
@@ -25,7 +24,7 @@ class ApiStatusError(Exception):
         warnings: Warnings for the client; filled in by the handler.
     """
 
-    def __init__(self, code: int, reason: str, message: str, details: Json | None = None) -> None:
+    def __init__(self, code: int, reason: str, message: str, details: Raw | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
@@ -33,9 +32,9 @@ class ApiStatusError(Exception):
         self.details = details
         self.warnings: list[str] = []
 
-    def body(self) -> Json:
+    def body(self) -> Raw:
         """The Status object."""
-        status: Json = {
+        status: Raw = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},
@@ -50,15 +49,15 @@ class ApiStatusError(Exception):
         return status
 
 
-def _details(kind: Kind, name: str, **more: Any) -> Json:
-    details: Json = {"name": name} if name else {}
+def _details(kind: Kind, name: str, **more: Any) -> Raw:
+    details: Raw = {"name": name} if name else {}
     if kind.group:
         details["group"] = kind.group
     details["kind"] = kind.plural
     return details | more
 
 
-def success(kind: Kind, name: str, uid: str) -> Json:
+def success(kind: Kind, name: str, uid: str) -> Raw:
     """The Status that answers a deletion which is complete."""
     return {
         "kind": "Status",
@@ -151,7 +150,7 @@ def invalid(kind: Kind, name: str, errors: Sequence[FieldError]) -> ApiStatusErr
     texts = [f"{error.path}: {error.message}" for error in errors]
     summary = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    details: Json = {"name": name} if name else {}
+    details: Raw = {"name": name} if name else {}
     if kind.group:
         details["group"] = kind.group
     details["kind"] = kind.kind

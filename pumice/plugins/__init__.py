@@ -4,6 +4,7 @@ Each plugin has a file, `registry` lists them, `wiring` applies them, and `findi
 only `reference`, which writes the plugins' documentation pages, reads files.
 """
 
+from pumice.api.meta import Raw
 from pumice.plugins.addresses import address, addresses
 from pumice.plugins.applied import problems
 from pumice.plugins.arguments import (
@@ -18,7 +19,7 @@ from pumice.plugins.arguments import (
     ValueType,
 )
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port, apply
-from pumice.plugins.interface import Findings, JobPlugin, KeySecret, PluginError, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, KeySecret, PluginError, PodEditor
 from pumice.plugins.registry import ENTRY_POINT_GROUP, Registry, builtin, dependencies
 from pumice.plugins.settings import PluginSettings
 from pumice.plugins.wiring import Wiring, job_annotations, task_and_index

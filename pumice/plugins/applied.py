@@ -17,10 +17,11 @@ import msgspec
 
 from pumice.api.fields import FieldError, Suggestions
 from pumice.api.jobs import Job, Task
+from pumice.api.meta import Raw
 from pumice.plugins import interface
 from pumice.plugins.arguments import ArgumentProblem, ArgumentSpec, Parsed, Values, parse, shown
 from pumice.plugins.edits import PodEdits
-from pumice.plugins.interface import Findings, JobPlugin, KeySecret, PluginError, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, KeySecret, PluginError, PodEditor
 from pumice.plugins.registry import Registered, Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 from pumice.plugins.upstream_arguments import parse_upstream

@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
+from pumice.api.meta import Raw
+
 _MAX_PORT = 65535
-Raw = dict[str, Any]
 T = TypeVar("T")
 
 

@@ -24,6 +24,7 @@ from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.json_words import quoted
 from pumice.api.kinds import Kind, of_object
+from pumice.api.meta import Raw
 from pumice.plugins.arguments import ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits
 
@@ -58,9 +59,6 @@ class KeySecret:
 class PluginError(Exception):
     """A plugin cannot be registered, is unknown, or cannot wire a pod; the message names it."""
 
-
-Raw = dict[str, Any]
-"""A JSON object as a manifest gives it."""
 
 PodEditor = Callable[[Task, int], PodEdits]
 """Returns the edits for the pod of a task at an index, for a prepared Job."""

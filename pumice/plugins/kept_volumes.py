@@ -10,12 +10,11 @@ from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
+from pumice.api.meta import Raw
 from pumice.plugins.used_names import used_names
 
 _CODE = "JOB-PLUGIN-KEPT"
 _READ_ONLY = ("secret", "configMap", "projected", "downwardAPI", "image")
-
-Raw = dict[str, Any]
 
 
 def kept_volume_warnings(

@@ -6,6 +6,7 @@ the variables that name them are read by Open MPI (4 and 5), and by Intel MPI an
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
+from pumice.api.meta import Raw
 from pumice.plugins import shards
 from pumice.plugins.accelerators import accelerators, claim_warnings, cpus
 from pumice.plugins.addresses import addresses, is_small, joined_size
@@ -19,7 +20,7 @@ from pumice.plugins.arguments import (
     parse,
 )
 from pumice.plugins.edits import EnvVar, Mount, PodEdits, Port
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.role_members import RoleMembers, empty_warnings, missing_task, role_warnings
 from pumice.plugins.shared_checks import kept_warnings, pod_size_errors, shared_hostname_errors

@@ -12,6 +12,7 @@ from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.kinds import NETWORK_POLICY, SERVICE
+from pumice.api.meta import Raw
 from pumice.plugins.addresses import labels_of_task
 from pumice.plugins.arguments import (
     PORT,
@@ -23,7 +24,7 @@ from pumice.plugins.arguments import (
     parse,
 )
 from pumice.plugins.edits import ContainerEdits, PodEdits, Port, meant
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw, manifest, name_errors
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, manifest, name_errors
 from pumice.plugins.role_members import (
     RoleMembers,
     empty_warnings,

@@ -8,15 +8,14 @@ a Job shrinks and needs fewer. A file that is too large for one ConfigMap is div
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pumice.api.kinds import CONFIG_MAP
+from pumice.api.meta import Raw
 from pumice.plugins.interface import manifest
 
 LIMIT = 1_000_000
 """Maximum size of keys and texts in a ConfigMap; Kubernetes takes 1 MiB, and the rest of the object needs space."""
 
-Raw = dict[str, Any]
 _SUFFIX = len(".0001")
 _NUMBER = re.compile(r"[1-9]\d*", re.ASCII)
 

@@ -14,6 +14,7 @@ from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.kinds import SECRET
+from pumice.api.meta import Raw
 from pumice.plugins.addresses import (
     OwnerJob,
     hostname_pattern,
@@ -39,7 +40,6 @@ from pumice.plugins.interface import (
     JobPlugin,
     KeySecret,
     PodEditor,
-    Raw,
     manifest,
     name_errors,
 )

@@ -6,10 +6,10 @@ mode, so in a pod with an fsGroup no mode works for root.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
+from pumice.api.meta import Raw
 
 ROOTS_PATH = "/root/.ssh"
 
@@ -18,8 +18,6 @@ ROOT_MODE = 0o600
 
 _OTHERS = 0o644
 _GROUP = 0o440
-
-Raw = dict[str, Any]
 
 
 def mode_of_path(path: str) -> int:

@@ -12,6 +12,7 @@ from pumice.api import names
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.kinds import NETWORK_POLICY, SERVICE
+from pumice.api.meta import Raw
 from pumice.plugins import shards
 from pumice.plugins.addresses import (
     OwnerJob,
@@ -26,7 +27,7 @@ from pumice.plugins.addresses import (
 )
 from pumice.plugins.arguments import BOOLEAN, Argument, ArgumentSpec, Values, parse
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw, manifest, name_errors
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor, manifest, name_errors
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.shared_checks import kept_warnings, pod_size_errors
 from pumice.plugins.used_names import used_names

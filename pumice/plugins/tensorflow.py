@@ -12,11 +12,12 @@ from collections.abc import Mapping
 
 from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.jobs import Job, Task
+from pumice.api.meta import Raw
 from pumice.plugins import shards
 from pumice.plugins.addresses import address, fixed_hostname, is_small, joined_size
 from pumice.plugins.arguments import PORT, TEXT, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import EnvVar, Mount, PodEdits
-from pumice.plugins.interface import Findings, JobPlugin, PodEditor, Raw
+from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.shared_checks import kept_warnings, pod_size_errors, shared_hostname_errors
 from pumice.plugins.variables import VARIABLE_LIMIT

@@ -7,9 +7,10 @@ framework.
 
 from pumice.api import keys, names
 from pumice.api.jobs import Job, Task
+from pumice.api.meta import Raw
 from pumice.plugins.applied import FAILURES, Applied, applied
 from pumice.plugins.edits import PodEdits, apply, merge
-from pumice.plugins.interface import KeySecret, PluginError, PodEditor, Raw, fault_of_edits
+from pumice.plugins.interface import KeySecret, PluginError, PodEditor, fault_of_edits
 from pumice.plugins.registry import Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 

@@ -17,7 +17,8 @@ import msgspec
 from pumice.api import names
 from pumice.api.jobs import Job
 from pumice.api.kinds import CONFIG_MAP, NETWORK_POLICY, SECRET, SERVICE, of_object
-from pumice.plugins import JobPlugin, PodEdits, Raw, Registry, Wiring, addresses, dependencies
+from pumice.api.meta import Raw
+from pumice.plugins import JobPlugin, PodEdits, Registry, Wiring, addresses, dependencies
 from pumice.plugins.applied import FAILURES, applied
 
 KINDS = (SERVICE, CONFIG_MAP, SECRET, NETWORK_POLICY)

@@ -15,8 +15,9 @@ from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky, NoSuchExample
 
+from pumice.api.meta import Raw
 from pumice.api.names import dns_label_problem
-from pumice.plugins import JobPlugin, PluginError, Raw, Registry, builtin
+from pumice.plugins import JobPlugin, PluginError, Registry, builtin
 from pumice.plugins.applied import FAILURES
 from pumice.plugins.arguments import shown
 from pumice.testing.contract import PROMISES, Requirement, TestedPlugin

@@ -10,13 +10,13 @@ used for a Pod in a file, too. A webhook gets only pods that its API server has 
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
+from pumice.api.meta import Raw
 from pumice.api.reviews import GroupVersionResource
 from pumice.plugins.other_owners import OWNERS
 from pumice.webhook.admission import Admission
@@ -40,8 +40,6 @@ from pumice.webhook.schema_problems import (
     unknown_fields,
 )
 
-Manifest = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class ManifestResult:
@@ -55,7 +53,7 @@ class ManifestResult:
 
     errors: tuple[FieldError, ...]
     warnings: tuple[FieldError, ...]
-    patched: Manifest
+    patched: Raw
 
     @property
     def allowed(self) -> bool:
@@ -65,16 +63,16 @@ class ManifestResult:
 
 def judge(
     admission: Admission,
-    manifest: Manifest,
+    manifest: Raw,
     operation: str = "CREATE",
-    old: Manifest | None = None,
+    old: Raw | None = None,
 ) -> ManifestResult:
     """Check a manifest as the API server and its webhooks would; for `UPDATE`, with the stored object.
 
     Unknown kinds are admitted unchanged.
     """
     try:
-        plain: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))
+        plain: Raw = msgspec.json.decode(msgspec.json.encode(manifest))
     except (TypeError, ValueError, RecursionError) as error:
         problem = FieldError("", f"cannot be written as JSON: {error}", "SCHEMA-TYPE")
         return ManifestResult((problem,), (), manifest)
@@ -85,9 +83,7 @@ def judge(
         return ManifestResult((problem,), (), manifest)
 
 
-def _judge(
-    admission: Admission, plain: Manifest, operation: str, old: Manifest | None
-) -> ManifestResult:
+def _judge(admission: Admission, plain: Raw, operation: str, old: Raw | None) -> ManifestResult:
     kind = kinds.of_object(plain)
     if kind is None:
         return ManifestResult((), (), plain)
@@ -134,9 +130,9 @@ class _EndpointReviewer:
     admission: Admission
     kind: Kind
     operation: str
-    old: Manifest | None
+    old: Raw | None
 
-    def reviewed(self, manifest: Manifest, *, mutating: bool) -> Case:
+    def reviewed(self, manifest: Raw, *, mutating: bool) -> Case:
         """The result of the mutating or of the validating endpoint; an empty one if it is not called."""
         question = _question(self.kind, self.operation, readable(manifest), self.old)
         for each in REGISTRATIONS:
@@ -146,7 +142,7 @@ class _EndpointReviewer:
         return self.admission.case(question)
 
     def validated(
-        self, manifest: Manifest, unreadable: list[str]
+        self, manifest: Raw, unreadable: list[str]
     ) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings of the schema and the validating rules.
 
@@ -168,7 +164,7 @@ class _EndpointReviewer:
             trusted(mutating.warnings + doubts, unreadable),
         )
 
-    def _found(self, manifest: Manifest) -> tuple[list[FieldError], list[FieldError]]:
+    def _found(self, manifest: Raw) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings about an object without changes."""
         case, known = self.reviewed(manifest, mutating=False), schema(self.kind)
         found = metadata_problems(manifest, namespaced=self.kind.namespaced)
@@ -184,7 +180,7 @@ _OF_ENTRIES = frozenset({"TPL-LABEL", "TPL-ANNOTATION", "TPL-MANY-LABELS", "TPL-
 """Rules about labels and annotations, which are judged in objects of all kinds, Pods included."""
 
 
-def _pod_problems(case: Case, pod: Manifest, old: Manifest | None) -> Case:
+def _pod_problems(case: Case, pod: Raw, old: Raw | None) -> Case:
     """Check a Pod as an API server does, in a new case like the given one.
 
     Problems that the stored Pod also has are not reported.
@@ -216,9 +212,9 @@ def _with_pod_problems(found: list[FieldError], of_pod: list[FieldError]) -> lis
     ]
 
 
-def _judged_pod(case: Case, pod: Manifest) -> Case:
+def _judged_pod(case: Case, pod: Raw) -> Case:
     judged = case.sibling()
-    template: Manifest = {field: pod[field] for field in ("metadata", "spec") if field in pod}
+    template: Raw = {field: pod[field] for field in ("metadata", "spec") if field in pod}
     pod_template(Site(judged, _ROOT), template)
     judged.errors = [_at_root(each) for each in judged.errors]
     judged.warnings = [_at_root(each) for each in judged.warnings]
@@ -230,7 +226,7 @@ def _at_root(found: FieldError) -> FieldError:
     return FieldError(path, found.message.replace(f"{_ROOT}.", ""), found.code, found.reason)
 
 
-def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> ManifestResult:
+def _judged_owner(admission: Admission, kind: Kind, plain: Raw) -> ManifestResult:
     """The result about plugins for the pods of an owner; the owner itself does not change."""
     case = admission.case(_question(kind, "CREATE", plain, None))
     try:
@@ -240,7 +236,7 @@ def _judged_owner(admission: Admission, kind: Kind, plain: Manifest) -> Manifest
     return ManifestResult(tuple(case.errors), tuple(case.warnings), plain)
 
 
-def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:
+def _patched(kind: Kind, manifest: Raw, case: Case) -> Raw:
     """The object after mutating rules; CRD defaults are applied to what they add, as on the API server."""
     if case.errors or not case.patch.operations:
         return manifest
@@ -253,7 +249,7 @@ def _patched(kind: Kind, manifest: Manifest, case: Case) -> Manifest:
     return changed
 
 
-def _to_schema(kind: Kind, manifest: Manifest) -> list[FieldError]:
+def _to_schema(kind: Kind, manifest: Raw) -> list[FieldError]:
     """Prune and default in place, with a warning for each pruned field."""
     known = schema(kind)
     if known is None:
@@ -283,9 +279,7 @@ def _places(found: FieldError) -> tuple[str, ...]:
     return (found.path, f"{found.path}.name") if twice else (found.path,)
 
 
-def _question(
-    kind: Kind, operation: str, manifest: Manifest, old: Manifest | None
-) -> Question[msgspec.Raw]:
+def _question(kind: Kind, operation: str, manifest: Raw, old: Raw | None) -> Question[msgspec.Raw]:
     meta = manifest.get("metadata")
     named = meta if isinstance(meta, dict) else {}
     name, namespace = named.get("name"), named.get("namespace")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import kinds
+from pumice.api.meta import Raw
 from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.cli.exits import UserError
-from pumice.cli.files.manifests import Manifest, Raw, read_bytes
+from pumice.cli.files.manifests import Manifest, read_bytes
 from pumice.cli.output import note
 
 if TYPE_CHECKING:

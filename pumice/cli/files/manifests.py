@@ -17,13 +17,11 @@ import msgspec
 from pumice.api.fields import plain
 from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
+from pumice.api.meta import Raw
 from pumice.cli.exits import UserError
 from pumice.cli.files.folders import find_files, first_action, render_first
 from pumice.cli.files.kustomizations import NAMES, Kustomizations, build_first, completed
 from pumice.cli.output import note
-
-Raw = dict[str, Any]
-"""An object as JSON gives it."""
 
 STDIN = "-"
 GENERATED_STEM = 58

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from pumice.api import keys
 from pumice.api.fields import FieldError
 from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, POD_GROUP, VOLCANO, of_object
+from pumice.api.meta import Raw
 from pumice.api.not_here_yet import HARMS, TABLE, Harm, Use, named
 from pumice.cli.files.checking import ManifestChecker
-from pumice.cli.files.manifests import Manifest, Raw
+from pumice.cli.files.manifests import Manifest
 from pumice.cli.migration import ranks
 from pumice.scheduler import Config, ConfigError, load_config
 from pumice.webhook.offline import ManifestResult

@@ -22,7 +22,8 @@ from pumice.api.kinds import (
     QUEUE,
     Kind,
 )
-from pumice.cli.files.manifests import Manifest, Raw, Source, named, read
+from pumice.api.meta import Raw
+from pumice.cli.files.manifests import Manifest, Source, named, read
 
 if TYPE_CHECKING:
     from pumice.cluster.client import Client

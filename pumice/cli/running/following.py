@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds
 from pumice.api.fields import plain
+from pumice.api.meta import Raw
 from pumice.cli.exits import FINE, INTERRUPTED, REFUSED, UserError
-from pumice.cli.files.manifests import Raw
 from pumice.cli.output import note, table, write
 from pumice.cli.running.local import NODE_ENDED
 from pumice.cli.running.plan import WATCHED, RunPlan

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from pumice.api import kinds
 from pumice.api.fields import plain
+from pumice.api.meta import Raw
 from pumice.cli.exits import USAGE, UserError, finish
-from pumice.cli.files.manifests import Manifest, Raw
+from pumice.cli.files.manifests import Manifest
 from pumice.cli.output import note
 from pumice.cli.running.local import announce_machine
 

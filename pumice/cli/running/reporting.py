@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pumice.api.fields import plain
-from pumice.cli.files.manifests import Raw
+from pumice.api.meta import Raw
 from pumice.cli.live.log_lines import shown
 from pumice.cli.output import note, paint, write
 

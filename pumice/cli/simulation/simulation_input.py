@@ -9,6 +9,7 @@ from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.fields import plain
 from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import Kind
+from pumice.api.meta import Raw
 from pumice.api.nodes import Namespace, Node, PriorityClass
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
@@ -16,7 +17,7 @@ from pumice.api.queues import Queue
 from pumice.api.runtime_classes import RuntimeClass
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cli.files.checking import ManifestChecker, registry
-from pumice.cli.files.manifests import Manifest, Raw, decode
+from pumice.cli.files.manifests import Manifest, decode
 from pumice.cli.output import note
 from pumice.cli.simulation.runtime_classes import SimulatedRuntimeClasses
 from pumice.scheduler.simulate import ClusterObjects

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pumice.api.fields import FieldError
+from pumice.api.meta import Raw
 from pumice.embedded.node.environment import Objects
 from pumice.embedded.node.namespaces import Mode
 from pumice.embedded.node.volumes import FILES_OF, host_path, path_problem
 
-Raw = dict[str, Any]
 CODE = "RUN-UNSUPPORTED"
 
 CAPABILITIES = {

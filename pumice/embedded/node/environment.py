@@ -7,11 +7,10 @@ import base64
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from pumice.api.meta import Raw
 from pumice.api.quantities import parse_milli
 
-Raw = dict[str, Any]
 Objects = Callable[[str, str], Raw | None]
 """From kind and name to an object of the pod's namespace; None where there is none."""
 

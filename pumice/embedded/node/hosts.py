@@ -9,9 +9,9 @@ Pure: pods and Services in, texts out.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-Raw = dict[str, Any]
+from pumice.api.meta import Raw
+
 _DOMAIN = "svc.cluster.local"
 _LOCAL = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 

@@ -17,13 +17,14 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pumice.embedded.node import syscalls
 from pumice.embedded.node.container import become, join
 from pumice.embedded.node.links import Links
 from pumice.embedded.node.pod_files import (
     FILES,
+    Raw,
     make_empty,
     rewrite,
     too_much,
@@ -42,8 +43,6 @@ _TICK = 1.0
 _MOST_DESCRIPTORS = 16
 _POD_SIZE = 64
 """MiB of a pod's own files: of names, of termination messages, of ConfigMaps and the like."""
-
-Raw = dict[str, Any]
 
 
 def main(control: int, folder: str) -> None:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-Raw = dict[str, Any]
+from pumice.api.meta import Raw
+
 _START_SECONDS = 20.0
 _EVERY = 4_294_967_295
 _BOOT = """

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from pumice.api.meta import format_time
+from pumice.api.meta import Raw, format_time
 from pumice.embedded.node import volumes
 from pumice.embedded.node.environment import MissingObjectError, Objects
 from pumice.embedded.node.logs import ContainerLog
@@ -22,8 +22,6 @@ from pumice.embedded.node.pod_processes import PodProcesses
 from pumice.embedded.node.pod_status import ContainerRun, status_of
 from pumice.embedded.node.pod_volumes import PodVolumes
 from pumice.embedded.node.specification import ContainerSpecification
-
-Raw = dict[str, Any]
 
 _AGAIN = 0.5
 """Seconds until a missing object is looked for again."""

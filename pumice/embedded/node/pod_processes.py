@@ -5,15 +5,13 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pumice.api.meta import format_time
+from pumice.api.meta import Raw, format_time
 from pumice.embedded.node.logs import ContainerLog
 from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
 from pumice.embedded.node.pod_status import ContainerRun, terminated
 
-Raw = dict[str, Any]
 _DRAIN_SECONDS = 2.0
 _FALLBACK_LINES, _FALLBACK_BYTES = 80, 2048
 

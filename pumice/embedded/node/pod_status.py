@@ -5,9 +5,8 @@ Pure: states of containers in, status out.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-Raw = dict[str, Any]
+from pumice.api.meta import Raw
 
 
 @dataclass(slots=True)

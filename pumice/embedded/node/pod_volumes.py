@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from itertools import count
-from typing import Any
 
+from pumice.api.meta import Raw
 from pumice.embedded.node import volumes
 from pumice.embedded.node.environment import Objects
 from pumice.embedded.node.machine import Machine
 
-Raw = dict[str, Any]
 _versions = count(1)
 
 

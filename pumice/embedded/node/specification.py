@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pumice.api.meta import Raw
 from pumice.api.quantities import parse_milli
 from pumice.embedded.node import environment, volumes
 from pumice.embedded.node.demands import capabilities_of
 from pumice.embedded.node.limits import MOST_PROCESSES
 from pumice.embedded.node.machine import Machine
 
-Raw = dict[str, Any]
 _NOT_SHOWN = ("/tmp/", "/run/")
 """Folders of the machine of which pods have their own."""
 

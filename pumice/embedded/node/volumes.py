@@ -8,8 +8,8 @@ import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from pumice.api.meta import Raw
 from pumice.api.quantities import parse_milli
 from pumice.embedded.node.environment import (
     MissingObjectError,
@@ -20,7 +20,6 @@ from pumice.embedded.node.environment import (
     resource_of,
 )
 
-Raw = dict[str, Any]
 Files = dict[str, tuple[bytes, int]]
 """Contents and modes by path."""
 

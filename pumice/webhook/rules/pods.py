@@ -5,13 +5,13 @@ missing values, so a second pass changes nothing, and unknown fields of tolerati
 """
 
 import re
-from typing import Any
 
 from pumice.api import keys
 from pumice.api.durations import duration_problem, parse_seconds
 from pumice.api.jobs import Job
 from pumice.api.json_words import quoted
 from pumice.api.keys import QUEUE_ALLOCATION_GATE
+from pumice.api.meta import Raw
 from pumice.api.pods import Pod
 from pumice.webhook.patches import escape
 from pumice.webhook.rules import not_here_yet
@@ -164,8 +164,6 @@ POD_GATE_SCHEDULER = warned(
     "Another scheduler does not remove the gate, so the pod would wait forever.",
     "annotations: {scheduling.volcano.sh/queue-allocation-gate: 'true'}, schedulerName: default-scheduler",
 )
-
-Raw = dict[str, Any]
 
 _NO_SPEC = DraftPodPlace()
 _GATE = {"name": QUEUE_ALLOCATION_GATE}

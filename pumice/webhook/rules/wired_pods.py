@@ -8,14 +8,13 @@ from typing import Any
 
 from pumice.api import keys
 from pumice.api.kinds import JOB
+from pumice.api.meta import Raw
 from pumice.plugins import PluginError
 from pumice.plugins.other_owners import Owner, OwnerWirings, PodPlace, RequestError, place
 from pumice.webhook.patches import Patch, escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftPod
 from pumice.webhook.rules.rule import stricter, warned
-
-Raw = dict[str, Any]
 
 POD_PLUGINS_FORM = stricter(
     "POD-PLUGINS-FORM",

@@ -12,9 +12,10 @@ from structlog.testing import capture_logs
 
 from pumice.api.crds import all_crds
 from pumice.api.kinds import JOB, NODE, POD
+from pumice.api.meta import Raw
 from pumice.cli.development.dev_state import load, log_life
 from pumice.cli.exits import UserError
-from pumice.cli.files.manifests import Manifest, Raw, Source
+from pumice.cli.files.manifests import Manifest, Source
 from pumice.embedded import ApiStatusError, EmbeddedCluster
 from tests.kit.builders import job, task
 

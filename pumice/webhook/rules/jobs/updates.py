@@ -6,19 +6,17 @@ task cannot be scaled. The size of a partition must not change, since pods have 
 """
 
 import itertools
-from typing import Any
 
 import msgspec
 
 from pumice.api.jobs import Job
+from pumice.api.meta import Raw
 from pumice.webhook.patches import applied
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.differences import differences, shown_change
 from pumice.webhook.rules.drafts import draft_of
 from pumice.webhook.rules.jobs.defaults import job_defaults
 from pumice.webhook.rules.rule import Rule
-
-Raw = dict[str, Any]
 
 JOB_IMMUTABLE = Rule(
     "JOB-IMMUTABLE",

@@ -5,9 +5,10 @@ import re
 from typing import Any
 
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.webhook.rules.templates.scheduling import SCHEDULING
 from pumice.webhook.rules.templates.shapes import ANNOTATIONS, annotation, refused
-from pumice.webhook.rules.templates.table import Raw, Site
+from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.rules.templates.types import fits
 
 TPL_ANNOTATION_VALUE = refused(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.webhook.rules.templates import (
     environment,
     lifetime,
@@ -14,7 +15,7 @@ from pumice.webhook.rules.templates import (
 )
 from pumice.webhook.rules.templates.metadata import label_problem
 from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled_by_field
+from pumice.webhook.rules.templates.table import Check, Row, Site, compiled_by_field
 
 TPL_CONTAINERS = FieldRule(
     "TPL-CONTAINERS",

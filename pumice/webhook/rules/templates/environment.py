@@ -5,9 +5,10 @@ from collections.abc import Collection
 
 from pumice.api import names
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.api.quantities import MILLI, is_whole_milli, parse_milli
 from pumice.webhook.rules.templates.shapes import TPL_DOUBTFUL, FieldRule, refused
-from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import Check, Row, Site, compiled
 
 TPL_ENV = refused(
     "TPL-ENV",

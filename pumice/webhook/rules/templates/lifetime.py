@@ -1,10 +1,11 @@
 """Deadlines, restarts, probes and hooks of pods and containers, and preemption by pods."""
 
+from pumice.api.meta import Raw
 from pumice.api.names import header_name_problem, port_name_problem
 from pumice.webhook.rules.templates import resources
 from pumice.webhook.rules.templates.network import LARGEST_PORT
 from pumice.webhook.rules.templates.shapes import TPL_DEPRECATED, TPL_DOUBTFUL, refused, warned
-from pumice.webhook.rules.templates.table import Raw, Row, Site, below, compiled
+from pumice.webhook.rules.templates.table import Row, Site, below, compiled
 
 TPL_RESTART = refused(
     "TPL-RESTART",

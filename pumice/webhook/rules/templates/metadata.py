@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pumice.api import names
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.api.remembering import remembered
 from pumice.webhook.rules.labels import MOST_ANNOTATIONS, MOST_LABELS, not_many
 from pumice.webhook.rules.templates.shapes import (
@@ -18,7 +19,7 @@ from pumice.webhook.rules.templates.shapes import (
     refused,
     stricter,
 )
-from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import Check, Row, Site, compiled
 
 TPL_LABEL = refused(
     "TPL-LABEL",

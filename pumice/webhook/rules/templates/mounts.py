@@ -1,8 +1,9 @@
 """Mounts of volumes and block devices: their volumes exist, and their paths are unique."""
 
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.webhook.rules.templates.shapes import FieldRule, refused
-from pumice.webhook.rules.templates.table import KnownValues, Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import KnownValues, Row, Site, compiled
 
 TPL_MOUNT_VOLUME = refused(
     "TPL-MOUNT-VOLUME",

@@ -5,8 +5,9 @@ from ipaddress import IPv6Address, ip_address
 
 from pumice.api import names
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.webhook.rules.templates.shapes import TPL_DOUBTFUL, FieldRule, refused, stricter
-from pumice.webhook.rules.templates.table import HostPort, Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import HostPort, Row, Site, compiled
 
 TPL_DNS_POLICY = FieldRule(
     "TPL-DNS-POLICY",

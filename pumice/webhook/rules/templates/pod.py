@@ -9,6 +9,7 @@ Source: what a Kubernetes API server of version 1.36 accepts.
 import re
 
 from pumice.api import keys
+from pumice.api.meta import Raw
 from pumice.webhook.rules.case import check_rest
 from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.templates import (
@@ -28,7 +29,7 @@ from pumice.webhook.rules.templates import (
     types,
     volumes,
 )
-from pumice.webhook.rules.templates.table import CheckedPod, Raw, Site, compiled_by_field
+from pumice.webhook.rules.templates.table import CheckedPod, Site, compiled_by_field
 
 _FILES = (
     types,

@@ -8,11 +8,12 @@ refuses its pods.
 from collections import Counter
 from collections.abc import Iterator
 
+from pumice.api.meta import Raw
 from pumice.api.quantities import format_milli
 from pumice.webhook.rules.resource_names import HUGE_PAGES, is_shared, pod_resource_problem
 from pumice.webhook.rules.templates import resources
 from pumice.webhook.rules.templates.shapes import FieldRule, stricter
-from pumice.webhook.rules.templates.table import Raw, Site
+from pumice.webhook.rules.templates.table import Site
 
 TPL_POD_RESOURCES = FieldRule(
     "TPL-POD-RESOURCES",

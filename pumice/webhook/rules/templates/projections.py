@@ -5,11 +5,12 @@ sources silently, and pods lack their files.
 """
 
 from pumice.api.json_words import either, quoted
+from pumice.api.meta import Raw
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.templates.environment import field_ref, resource_field_ref
 from pumice.webhook.rules.templates.metadata import LABEL_SELECTOR, annotations_of
 from pumice.webhook.rules.templates.shapes import TPL_DOUBTFUL, FieldRule, overlaps, refused
-from pumice.webhook.rules.templates.table import Raw, Row, Site, below
+from pumice.webhook.rules.templates.table import Row, Site, below
 
 TPL_VOLUME_FILE = refused(
     "TPL-VOLUME-FILE",

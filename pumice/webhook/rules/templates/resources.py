@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.api.remembering import remembered
@@ -22,7 +23,7 @@ from pumice.webhook.rules.resource_names import (
     page_size,
 )
 from pumice.webhook.rules.templates.shapes import NOT_SET, TPL_DOUBTFUL, FieldRule, refused, warned
-from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import Check, Row, Site, compiled
 
 TPL_RESOURCE = FieldRule(
     "TPL-RESOURCE",

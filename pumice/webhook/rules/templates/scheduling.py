@@ -6,6 +6,7 @@ It also checks names of objects that a pod refers to, but not their existence.
 import re
 
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.webhook.rules.templates import metadata
 from pumice.webhook.rules.templates.shapes import (
@@ -16,7 +17,7 @@ from pumice.webhook.rules.templates.shapes import (
     node_label,
     refused,
 )
-from pumice.webhook.rules.templates.table import Raw, Row, Site, below, compiled
+from pumice.webhook.rules.templates.table import Row, Site, below, compiled
 
 TPL_AFFINITY = refused(
     "TPL-AFFINITY",

@@ -3,9 +3,10 @@
 import re
 
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.api.names import dns_subdomain_problem
 from pumice.webhook.rules.templates.shapes import TPL_FEATURE, FieldRule, refused
-from pumice.webhook.rules.templates.table import Raw, Row, Site, below
+from pumice.webhook.rules.templates.table import Row, Site, below
 
 TPL_SECURITY = refused(
     "TPL-SECURITY",

@@ -14,8 +14,9 @@ from typing import Any
 
 from pumice.api.fields import Reason
 from pumice.api.json_words import either, quoted
+from pumice.api.meta import Raw
 from pumice.webhook.rules.rule import Rule
-from pumice.webhook.rules.templates.table import Check, Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import Check, Row, Site, compiled
 
 Problem = Callable[[str], str | None]
 """Returns what is wrong with a string, or None."""

@@ -15,10 +15,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from pumice.api.fields import Reason
+from pumice.api.meta import Raw
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
-
-Raw = dict[str, Any]
 
 HostPort = tuple[str, str, int]
 """Protocol, address and number of a port on the node."""

@@ -20,12 +20,13 @@ from typing import Annotated, Any
 import msgspec
 
 from pumice.api.json_words import type_problem
+from pumice.api.meta import Raw
 from pumice.api.pods import ROOT, pod_types
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.api.remembering import remembered
 from pumice.webhook.rules.templates.resources import TPL_QUANTITY
 from pumice.webhook.rules.templates.shapes import FieldRule, warned
-from pumice.webhook.rules.templates.table import Raw, Site
+from pumice.webhook.rules.templates.table import Site
 
 TPL_TYPE = FieldRule(
     "TPL-TYPE",

@@ -8,6 +8,7 @@ pod (`ephemeral.volumeClaimTemplate`) the template is checked.
 import re
 
 from pumice.api.json_words import quoted
+from pumice.api.meta import Raw
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
 from pumice.api.pods import pod_types
 from pumice.api.quantities import MILLI, parse_milli
@@ -24,7 +25,7 @@ from pumice.webhook.rules.templates.shapes import (
     FieldRule,
     refused,
 )
-from pumice.webhook.rules.templates.table import Check, KnownValues, Raw, Row, Site, compiled
+from pumice.webhook.rules.templates.table import Check, KnownValues, Row, Site, compiled
 
 TPL_VOLUME = refused(
     "TPL-VOLUME",
