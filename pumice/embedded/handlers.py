@@ -1,86 +1,21 @@
 """Requests for objects: from method, path, query and body to a response."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-import msgspec
-from multidict import MultiMapping
-
 from pumice.api.fields import FieldError
-from pumice.embedded import media, patches, schemas, selectors, statuses
+from pumice.embedded import patches, schemas, selectors, statuses
 from pumice.embedded.apply import Applier
 from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
+from pumice.embedded.http_messages import HttpRequest, HttpResponse
 from pumice.embedded.objects import Objects
-from pumice.embedded.pod_streams import (
-    ContainerCommandRequest,
-    ContainerLogRequest,
-    command_request,
-    log_request,
-)
+from pumice.embedded.pod_streams import command_request, log_request
 from pumice.embedded.rendering import Continue, Renderer
-from pumice.embedded.resources import Call, FieldValidation, Target
+from pumice.embedded.resources import Call, Target
 from pumice.embedded.storage import Obj, Version, encode
 from pumice.embedded.strategies import field_required
 from pumice.embedded.subresources import bind, scale_of, scaled
 from pumice.embedded.watching import WatchRequest
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """One HTTP request.
-
-    Attributes:
-        method: HTTP method.
-        target: What the path addresses.
-        query: Query parameters.
-        headers: Headers; looked up without regard to case.
-        body: Body.
-    """
-
-    method: str
-    target: Target
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: bytes = b""
-
-    def form(self) -> media.MediaForm:
-        """The form of answer that is wanted."""
-        return media.wanted_form(self.headers.get("Accept", ""))
-
-    def decoded(self) -> Any:
-        """The body's content."""
-        return media.decode(self.body, self.headers.get("Content-Type", ""))
-
-    def values(self, name: str) -> tuple[str, ...]:
-        """All values of a query parameter that may be repeated."""
-        found = self.query.getall(name, ()) if isinstance(self.query, MultiMapping) else ()
-        return tuple(found)
-
-    def flag(self, name: str) -> bool:
-        """A boolean query parameter."""
-        return self.query.get(name, "").lower() in {"true", "1"}
-
-
-@dataclass(slots=True)
-class HttpResponse:
-    """One HTTP response.
-
-    Attributes:
-        body: JSON, or text of the given type.
-        code: HTTP status code.
-        warnings: Texts for `Warning` headers.
-        watch: A watch to be streamed instead of the body.
-        stream: What is to be streamed of a container instead.
-        media_type: Type of the body.
-    """
-
-    body: bytes = b""
-    code: int = 200
-    warnings: list[str] = field(default_factory=list)
-    watch: WatchRequest | None = None
-    stream: ContainerLogRequest | ContainerCommandRequest | None = None
-    media_type: str = "application/json"
 
 
 class Handlers:
@@ -118,7 +53,7 @@ class Handlers:
             if target.name and not target.watch:
                 return self._get(ask)
             return self._watch(ask) if target.watch or ask.flag("watch") else self._list(ask)
-        call = _call(ask)
+        call = ask.call()
         try:
             return self._change(ask, call)
         except statuses.ApiStatusError as error:
@@ -207,7 +142,7 @@ class Handlers:
         else:
             schemas.check(schemas.EVICTION, body, "Eviction", "v1")
             options = _checked(body.get("deleteOptions") or {})
-            call.dry_run = _dry_run(ask, options.get("dryRun")) or call.dry_run
+            call.dry_run = ask.dry_run(options.get("dryRun")) or call.dry_run
             self._deletion.delete(call, DeleteOptions.read(options, {}))
         status = {
             "kind": "Status",
@@ -261,7 +196,7 @@ class Handlers:
         options = self._options(ask, call)
         deleted: list[Deleted] = []
         for version in self._selected(
-            ask, self._objects.storage.table(call.resource.key).items(_namespace(ask))
+            ask, self._objects.storage.table(call.resource.key).items(ask.namespace)
         ):
             metadata = version.obj["metadata"]
             each = Call(
@@ -279,11 +214,11 @@ class Handlers:
 
     def _options(self, ask: HttpRequest, call: Call) -> DeleteOptions:
         body = _checked(_object(ask.decoded())) if ask.body.strip() else {}
-        call.dry_run = _dry_run(ask, body.get("dryRun")) or call.dry_run
+        call.dry_run = ask.dry_run(body.get("dryRun")) or call.dry_run
         return DeleteOptions.read(body, ask.query)
 
     def _selected(self, ask: HttpRequest, versions: list[Version]) -> list[Version]:
-        selected = _selector(ask)
+        selected = ask.selector()
         if selected is selectors.everything:
             return versions
         return [each for each in versions if selected(each.obj)]
@@ -296,20 +231,20 @@ class Handlers:
         if ask.query.get("continue"):
             token = Continue.decode(ask.query["continue"])
             revision, after = token.revision, (token.namespace, token.name)
-        elif asked := _revision(ask):
+        elif asked := ask.number("resourceVersion"):
             if asked > revision:
                 raise statuses.too_large_version(asked, revision)
             if ask.query.get("resourceVersionMatch") == "Exact":
                 revision = asked
         try:
-            versions = table.items_at(revision, _namespace(ask))
+            versions = table.items_at(revision, ask.namespace)
         except statuses.ApiStatusError as error:
             raise statuses.expired(_EXPIRED_PAGE if after else _EXPIRED_LIST) from error
         versions = self._selected(ask, versions)
         if after is not None:
             versions = [each for each in versions if _key(each) > after]
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-        limit = _number(ask, "limit")
+        limit = ask.number("limit")
         if limit and len(versions) > limit:
             namespace, name = _key(versions[limit - 1])
             metadata["continue"] = Continue(revision, namespace, name).encode()
@@ -335,12 +270,12 @@ class Handlers:
         return HttpResponse(
             watch=WatchRequest(
                 resource=target.resource,
-                namespace=_namespace(ask),
-                revision=_revision(ask) or None,
-                selector=_selector(ask, fields),
+                namespace=ask.namespace,
+                revision=ask.number("resourceVersion") or None,
+                selector=ask.selector(fields),
                 bookmarks=ask.flag("allowWatchBookmarks"),
                 initial_events=initial,
-                timeout=float(_number(ask, "timeoutSeconds") or 1800),
+                timeout=float(ask.number("timeoutSeconds") or 1800),
                 form=ask.form(),
                 include=ask.query.get("includeObject", ""),
             )
@@ -352,24 +287,6 @@ def _no_subresource(target: Target) -> statuses.ApiStatusError:
     return refuse(target.resource.kind, target.name)
 
 
-def _call(ask: HttpRequest) -> Call:
-    target, query = ask.target, ask.query
-    validation = query.get("fieldValidation", "") or "Warn"
-    if validation not in {"Ignore", "Warn", "Strict"}:
-        raise statuses.bad_request(f"invalid fieldValidation: {validation!r}")
-    agent = ask.headers.get("User-Agent", "").partition("/")[0]
-    return Call(
-        target.resource,
-        target.namespace,
-        target.name,
-        target.subresource,
-        dry_run=_dry_run(ask, [query["dryRun"]] if query.get("dryRun") else None),
-        manager=query.get("fieldManager") or agent or "unknown",
-        force=ask.flag("force"),
-        validation=_validation(validation),
-    )
-
-
 _EPOCH = "1970-01-01T00:00:00Z"
 _SIMULATED = "nodes of this cluster are simulated: no container is started"
 _STREAMS = ("attach", "exec", "portforward")
@@ -378,28 +295,6 @@ _EXPIRED_PAGE = (
     "The provided continue parameter is too old to display a consistent list result. You must start "
     "a new list without the continue parameter."
 )
-_OPTIONS = {
-    "POST": "CreateOptions",
-    "PUT": "UpdateOptions",
-    "PATCH": "PatchOptions",
-    "DELETE": "DeleteOptions",
-}
-
-
-def _dry_run(ask: HttpRequest, stages: Any) -> bool:
-    """Whether nothing may be written: a list of stages, of which there is only `All`."""
-    if not stages:
-        return False
-    if stages != ["All"]:
-        shown = encode(stages).decode()
-        message = f'Unsupported value: {shown}: supported values: "All"'
-        error = FieldError("dryRun", message, "API-ENUM", "FieldValueNotSupported")
-        raise statuses.invalid_options(_OPTIONS.get(ask.method, ""), error)
-    return True
-
-
-def _validation(text: str) -> FieldValidation:
-    return "Strict" if text == "Strict" else "Ignore" if text == "Ignore" else "Warn"
 
 
 def _object(body: Any) -> dict[str, Any]:
@@ -413,30 +308,6 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _selector(ask: HttpRequest, fields: str | None = None) -> selectors.Selector:
-    return selectors.selector(
-        ask.query.get("labelSelector", ""),
-        ask.query.get("fieldSelector", "") if fields is None else fields,
-        ask.target.resource.fields,
-    )
-
-
-def _namespace(ask: HttpRequest) -> str | None:
-    return ask.target.namespace or None
-
-
 def _key(version: Version) -> tuple[str, str]:
     metadata = version.obj["metadata"]
     return (metadata.get("namespace", ""), metadata["name"])
-
-
-def _number(ask: HttpRequest, name: str) -> int:
-    text = ask.query.get(name, "")
-    try:
-        return msgspec.convert(text or 0, int, strict=False)
-    except msgspec.ValidationError as error:
-        raise statuses.bad_request(f"invalid {name}: {text!r}") from error
-
-
-def _revision(ask: HttpRequest) -> int:
-    return _number(ask, "resourceVersion")

@@ -16,7 +16,8 @@ from aiohttp import http_parser, streams, web
 from aiohttp.abc import AbstractStreamWriter
 
 from pumice.embedded import discovery, openapi, statuses
-from pumice.embedded.handlers import Handlers, HttpRequest, HttpResponse
+from pumice.embedded.handlers import Handlers
+from pumice.embedded.http_messages import HttpRequest, HttpResponse
 from pumice.embedded.media import MediaForm, wanted_form
 from pumice.embedded.pod_streams import ContainerLogRequest
 from pumice.embedded.rendering import Renderer

@@ -63,7 +63,7 @@ def tell_pod(before: Raw | None, pod: Raw, kubelets: "Sequence[Kubelet]") -> Non
     for kubelet in kubelets:
         running = kubelet.pod(pod["metadata"]["namespace"], pod["metadata"]["name"])
         for name in _failed_containers(status):
-            for log in (running.logs.get(name) or ())[-1:] if running else ():
+            for log in (running.processes.logs.get(name) or ())[-1:] if running else ():
                 for line in log.tail(_LAST_LINES):
                     note(f"  {shown(line.encode())}")
 

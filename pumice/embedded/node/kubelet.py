@@ -122,7 +122,7 @@ class Kubelet:
             ApiStatusError: There is no such container, or it has not run (400).
         """
         pod = self.pod(namespace, name)
-        runs = pod.logs.get(container, []) if pod else []
+        runs = pod.processes.logs.get(container, []) if pod else []
         if previous:
             restarts = (
                 next((each.restarts for each in pod.states if each.name == container), 0)
@@ -164,7 +164,7 @@ class Kubelet:
             ApiStatusError: The container does not run (400), or there is no such program.
         """
         pod = self.pod(namespace, name)
-        process = pod.process_of(container) if pod else ""
+        process = pod.processes.of(container) if pod else ""
         if pod is None or not process:
             raise bad_request(f'container "{container}" of pod "{name}" does not run')
         state = next(each for each in pod.states if each.name == container)
@@ -280,7 +280,7 @@ class Kubelet:
             if not ended.done():
                 ended.set_result(event)
         elif pod := self._by_key.get(event.get("ended", "").partition("/")[0]):
-            pod.ended(event)
+            pod.processes.ended(event)
 
     def _note(self, change: StoredWrite) -> None:
         if self._loop is None:
@@ -312,7 +312,7 @@ class Kubelet:
             self._begin(manifest)
             return
         before = pod.manifest["metadata"]
-        pod.update(manifest)
+        pod.manifest = manifest
         if is_deleted:
             grace = metadata.get("deletionGracePeriodSeconds") or 0
             if before.get("deletionTimestamp") is None or grace < (

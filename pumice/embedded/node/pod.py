@@ -15,7 +15,6 @@ import structlog
 from pumice.api.meta import Raw, format_time
 from pumice.embedded.node import volumes
 from pumice.embedded.node.environment import MissingObjectError, Objects
-from pumice.embedded.node.logs import ContainerLog
 from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
 from pumice.embedded.node.pod_processes import PodProcesses
@@ -72,9 +71,10 @@ class ProcessPod:
     """One pod of the node.
 
     Attributes:
-        manifest: The pod; newer versions of its metadata come by `update`.
+        manifest: The pod; the node replaces it when its metadata change.
         key: What tells it from all others in the node.
         address: Its address; empty before it has one.
+        processes: The processes of its containers, and what they write.
         verdict: Phase, reason and message where something has ended it.
     """
 
@@ -93,7 +93,7 @@ class ProcessPod:
         self._containers = [ContainerRun(each) for each in self._spec["containers"]]
         self._writing = asyncio.Lock()
         self._volumes = PodVolumes(host.machine, self.key, self._spec)
-        self._processes = PodProcesses(
+        self.processes = PodProcesses(
             host.machine, self.key, self.states, host.now, partial(host.on_line, self)
         )
         self._initialised = False
@@ -134,23 +134,6 @@ class ProcessPod:
         """Whether it has ended."""
         return bool(self.verdict) or all(each.is_over for each in self._containers)
 
-    def update(self, manifest: Raw) -> None:
-        """Take over newer metadata."""
-        self.manifest = manifest
-
-    @property
-    def logs(self) -> dict[str, list[ContainerLog]]:
-        """The logs of its containers by name, run by run; at most the last two."""
-        return self._processes.logs
-
-    def ended(self, event: Raw) -> None:
-        """One of its processes has ended."""
-        self._processes.ended(event)
-
-    def process_of(self, container: str) -> str:
-        """The process of a container that runs; empty if none does."""
-        return self._processes.of(container)
-
     async def refresh(self) -> None:
         """Bring the files of volumes up to date, if they have changed."""
         if self.address and not self.is_over and self._stopping is None:
@@ -185,7 +168,7 @@ class ProcessPod:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._processes.close()
+        self.processes.close()
 
     def _stop_main(self) -> None:
         if self._deadline is not None:
@@ -297,7 +280,7 @@ class ProcessPod:
         """The containers have ended for good: stop the sidecars, and say so."""
         for task in self._tasks:
             task.cancel()
-        await self._processes.stop(float(self._spec.get("terminationGracePeriodSeconds", _GRACE)))
+        await self.processes.stop(float(self._spec.get("terminationGracePeriodSeconds", _GRACE)))
         if self._deadline is not None:
             self._deadline.cancel()
         self.publish()
@@ -335,7 +318,7 @@ class ProcessPod:
             lambda: self.specification(each).of_start(self._volumes.files)
         )
         try:
-            process = await self._processes.start(each, spec, self.specification(each).limits())
+            process = await self.processes.start(each, spec, self.specification(each).limits())
         except NodeError as error:
             if self._host.machine.namespaces.ended.done():
                 raise
@@ -345,7 +328,7 @@ class ProcessPod:
             self._host.names_changed()
             if started is not None and not started.done():
                 started.set_result(None)
-            await self._processes.finished(process)
+            await self.processes.finished(process)
         if started is not None and not started.done():
             started.set_result(None)
         self.publish()
@@ -361,7 +344,7 @@ class ProcessPod:
 
     async def _stop(self, grace: float, *, is_deleted: bool) -> None:
         """Stop what runs, and say that the pod has ended."""
-        await self._processes.stop(grace)
+        await self.processes.stop(grace)
         for each in self.states:
             each.is_over = each.is_over or not each.runs
         await self._remove_sandbox()
