@@ -24,6 +24,7 @@ from pumice.cli.options import (
 from pumice.cli.output import Form, json_line, write, write_document, write_result
 
 if TYPE_CHECKING:
+    from pumice.api.kinds import Kind
     from pumice.api.pods import Pod
     from pumice.cli.live.observed import ReadableCluster
     from pumice.cluster.client import Client
@@ -103,11 +104,10 @@ class _Form(enum.StrEnum):
 
 def _complete(context: typer.Context, incomplete: str) -> list[str]:
     """What may follow: kinds, and names of objects of the cluster."""
-    from pumice.api.kinds import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, POD, QUEUE
+    from pumice.api.kinds import JOB
     from pumice.cli.live.names import names
 
-    resources = {"job": JOB, "queue": QUEUE, "pod": POD, "jobflow": JOB_FLOW, "cronjob": CRON_JOB}
-    resources["hypernode"] = HYPER_NODE
+    resources = _kinds()
     kinds = {word: kind for key, kind in resources.items() for word in _WORDS[key]}
     before, slash, name = incomplete.rpartition("/")
     typed = context.params.get("target") or [before]
@@ -115,6 +115,24 @@ def _complete(context: typer.Context, incomplete: str) -> list[str]:
         return [f"{before}{slash}{each}" for each in names(context, kind, name)]
     words = [each for each in resources if each.startswith(incomplete)]
     return [] if typed[0] else [*words, *names(context, JOB, incomplete)]
+
+
+_Logs = Annotated[
+    int,
+    typer.Option(
+        "--logs",
+        metavar="N",
+        parser=whole_number(0, 1000),
+        help="Also the last N lines of pods that failed: of one pod for each cause, five pods at most.",
+    ),
+]
+
+
+def _kinds() -> "dict[str, Kind]":
+    """What can be named, by the first of its words."""
+    from pumice.api.kinds import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, POD, QUEUE
+
+    return dict(zip(_WORDS, (JOB, QUEUE, POD, JOB_FLOW, CRON_JOB, HYPER_NODE), strict=True))
 
 
 def explain(
@@ -131,15 +149,7 @@ def explain(
         bool, typer.Option("-A", "--all-namespaces", help="Waiting gangs of all namespaces.")
     ] = False,
     watch: Watch = False,
-    logs: Annotated[
-        int,
-        typer.Option(
-            "--logs",
-            metavar="N",
-            parser=whole_number(0, 1000),
-            help="Also the last N lines of pods that failed: of one pod for each cause, five pods at most.",
-        ),
-    ] = 0,
+    logs: _Logs = 0,
     forecast: Annotated[
         bool,
         typer.Option(
@@ -164,19 +174,19 @@ def explain(
     why pods failed and which attempts are used, PodGroup, pods and events. For a JobFlow: the Job of each flow, or what it waits for. For a CronJob: why the last run has no Job, and the next runs. For HyperNodes: the tree, with what is free in each. What you may not read is named. Exit code 0, also when it waits.
     """
     asked = _target(target or [])
+    kind = asked[0] if asked is not None else ""
     if everywhere and (asked is not None or namespace is not None):
         what = "--namespace" if asked is None else "/".join(filter(None, asked))
         raise UserError(f"-A lists the gangs of all namespaces that wait; leave out {what}")
-    if logs and (asked is None or asked[0] not in ("job", "pod")):
+    if logs and kind not in ("job", "pod"):
         raise UserError("--logs shows lines of a Job or a pod; name one")
-    if forecast and (asked is None or asked[0] != "job" or state is not None):
+    if forecast and (kind != "job" or state is not None):
         raise UserError("--forecast says when a Job of a cluster starts; name one")
     scheduling = read_config(config)
     if state is not None:
-        _explain_files(state, asked, watch, _ExplainRun(asked, scheduling, output, False, 0))
+        _explain_files(state, asked, watch, _ExplainRun(asked, scheduling, output, False))
         return
-    shown = _ExplainRun(asked, scheduling, output, watch, logs, is_default=config is None)
-    shown.forecasts = forecast
+    shown = _ExplainRun(asked, scheduling, output, watch, logs, forecast, config is None)
     run(shown.run(cluster, namespace, everywhere))
 
 
@@ -230,8 +240,8 @@ class _ExplainRun:
         config: "Config",
         output: _Form,
         watch: bool,
-        logs: int,
-        *,
+        logs: int = 0,
+        forecasts: bool = False,
         is_default: bool = False,
     ) -> None:
         self._target = target
@@ -241,7 +251,7 @@ class _ExplainRun:
         self._watch = watch
         self._logs = logs
         self._printed: str | None = None
-        self.forecasts = False
+        self._forecasts = forecasts
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
         async with cluster.connect() as client:
@@ -296,7 +306,7 @@ class _ExplainRun:
             names = {each["name"] for each in found["pods"]}
             pods = [each for each in seen.objects.pods if _is_in(each, where, names)]
             await self._add_logs(client, found, pods)
-            if self.forecasts:
+            if self._forecasts:
                 from pumice.cli.live.forecasts import forecasts
 
                 told = await forecasts(client, seen, config, [found["job"]])
@@ -326,13 +336,9 @@ class _ExplainRun:
         Raises:
             UserError: It does not exist.
         """
-        from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, QUEUE
-
         kind, name = self._target or ("", "")
-        resources = {"job": JOB, "pod": POD, "queue": QUEUE}
-        resources |= {"jobflow": JOB_FLOW, "cronjob": CRON_JOB}
         try:
-            return await get(client, resources[kind], name, where)
+            return await get(client, _kinds()[kind], name, where)
         except UserError as error:
             meant = next((word for word, all_ in _WORDS.items() if name in all_), None)
             if meant is None:
