@@ -120,11 +120,10 @@ def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ..
         role: The role, which is also the argument that names the task.
     """
     return tuple(
-        FieldError(
-            f"spec.tasks[{position}].replicas",
+        _of_size(
+            position,
             f"the others know {task.name} 0 alone, so {task.size - 1} of {task.size} pods have no part in "
             "the computation; use 1",
-            "JOB-PLUGIN-ROLE",
         )
         for position, task in enumerate(job.tasks)
         if task.name == values[role] and task.size > 1
@@ -140,14 +139,17 @@ def empty_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...
         role: The role, which is also the argument that names the task.
     """
     return tuple(
-        FieldError(
-            f"spec.tasks[{position}].replicas",
-            f"is 0, but the computation does not start without a {task.name}; set it to 1",
-            "JOB-PLUGIN-ROLE",
+        _of_size(
+            position, f"is 0, but the computation does not start without a {task.name}; set it to 1"
         )
         for position, task in enumerate(job.tasks)
         if task.name == values[role] and not task.size
     )
+
+
+def _of_size(position: int, message: str) -> FieldError:
+    """A warning about the number of pods of a task."""
+    return FieldError(f"spec.tasks[{position}].replicas", message, "JOB-PLUGIN-ROLE")
 
 
 def missing_task(job: Job, plugin: str, values: Values, role: str) -> FieldError:

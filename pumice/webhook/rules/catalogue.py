@@ -9,25 +9,13 @@ from dataclasses import dataclass
 from pumice.webhook.rules import hyper_nodes, not_here_yet, pod_groups, pods, wired_pods
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
 from pumice.webhook.rules.jobs import checks as job_checks
-from pumice.webhook.rules.queues import (
-    amounts,
-    capability,
-    closing,
-    fields,
-    hierarchy_annotations,
-    node_groups,
-    sums,
-    tree,
-)
+from pumice.webhook.rules.queues import checks as queue_checks
 from pumice.webhook.rules.rule import Rule, rules_in
 
-_OF_QUEUES = rules_in(
-    amounts, fields, node_groups, closing, hierarchy_annotations, tree, capability, sums
-)
 _OF_PODS = rules_in(pod_groups, wired_pods, pods)
 _OF_OTHERS = rules_in(job_templates, cron_jobs, job_flows, hyper_nodes, not_here_yet)
 
-ALL: tuple[Rule, ...] = (*job_checks.RULES, *_OF_QUEUES, *_OF_PODS, *_OF_OTHERS)
+ALL: tuple[Rule, ...] = (*job_checks.RULES, *queue_checks.RULES, *_OF_PODS, *_OF_OTHERS)
 """Every rule by kind, in the order in which problems are reported."""
 
 _BY_CODE = {rule.code: rule for rule in ALL}

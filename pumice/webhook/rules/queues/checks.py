@@ -21,8 +21,13 @@ from pumice.webhook.rules.queues import (
     tree,
 )
 from pumice.webhook.rules.queues.amounts import Find
-from pumice.webhook.rules.rule import Rule
+from pumice.webhook.rules.rule import Rule, rules_in
 from pumice.webhook.rules.updates import judge_update
+
+RULES: tuple[Rule, ...] = rules_in(
+    amounts, fields, node_groups, closing, hierarchy_annotations, tree, capability, sums
+)
+"""Every rule about Queues."""
 
 CHECKS: tuple[Check[Queue], ...] = (
     (fields.Q_WEIGHT, fields.fields),
