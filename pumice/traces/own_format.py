@@ -168,7 +168,7 @@ class _OwnJobs(JobList):
         submit = _scalar(fields, "submit", 0)
         moment = parse_time(submit) if isinstance(submit, str) else None
         if moment is not None and moment < 0:
-            raise BadLineError(f"submit is {submit[:40]}; expected a time from 1970 on")
+            raise BadLineError(f"submit is {str(submit)[:40]}; expected a time from 1970 on")
         found = number(submit if moment is None else moment, "submit")
         self._dated.add(moment is not None)
         return found
