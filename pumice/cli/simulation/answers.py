@@ -94,9 +94,6 @@ class Answers:
     def give(self, pasts: Sequence[Past]) -> bool:
         """Write everything; true if a threshold says that the runs fail.
 
-        Args:
-            pasts: The run of each world.
-
         Raises:
             UserError: A file cannot be written, or the summary has no number that a threshold asks for.
         """

@@ -80,10 +80,6 @@ class TraceInput:
     def nodes(self, text: str, option: str = "--nodes") -> list[Node]:
         """Nodes of a short text, or of the file of nodes of `openb`.
 
-        Args:
-            text: The value of the option.
-            option: The option.
-
         Raises:
             UserError: They cannot be read.
         """
