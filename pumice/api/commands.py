@@ -46,13 +46,7 @@ def oldest(commands: Iterable[Command]) -> Command | None:
 
 
 def misdirected(command: Command, kind: Kind, meta: ObjectMeta) -> str:
-    """Why a Command is not for the object that now has the name of its target; empty if it is for it.
-
-    Args:
-        command: The Command.
-        kind: Kind of the object.
-        meta: Metadata of the object.
-    """
+    """Why a Command is not for the object that now has the name of its target; empty if it is for it."""
     uid = command.target.uid if command.target else ""
     if uid and uid != meta.uid:
         return f"it is for an earlier {kind.kind} {meta.name} (uid {uid})"

@@ -165,12 +165,7 @@ def _trailing_comma(error: json.JSONDecodeError) -> DocumentError | None:
 
 
 def _check_flow(text: str, start: Any) -> None:
-    """Refuse a document that is valid JSON except for a trailing comma.
-
-    Args:
-        text: The text.
-        start: The event with which the document begins.
-    """
+    """Refuse a document that is valid JSON except for a trailing comma."""
     if start.__class__ not in (MappingStartEvent, SequenceStartEvent) or not start.flow_style:
         return
     try:

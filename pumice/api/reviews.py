@@ -102,12 +102,7 @@ class Review(ApiStruct, frozen=True):
 
 
 def allowed(warnings: Sequence[str] = (), audit: Mapping[str, str] | None = None) -> Response:
-    """Allow the request unchanged.
-
-    Args:
-        warnings: Warnings that kubectl shows.
-        audit: Annotations for the audit log.
-    """
+    """Allow the request unchanged."""
     return Response(
         allowed=True, warnings=list(warnings) or None, audit_annotations=dict(audit or {}) or None
     )

@@ -118,12 +118,7 @@ def _shown(value: Json) -> str:
 def rules_of(
     schema: dict[str, Any], node: Callable[[dict[str, Any]], CompiledSchema]
 ) -> Iterator[Rule]:
-    """The checks of one node beyond its type, in a fixed order.
-
-    Args:
-        schema: The node's schema.
-        node: Compiles a schema within it.
-    """
+    """The checks of one node beyond its type, in a fixed order."""
     if "enum" in schema:
         yield _enum(schema["enum"])
     if schema.get("format") in _RANGES:

@@ -75,14 +75,7 @@ class CertificateManager:
         injector: Injector | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Create a manager.
-
-        Args:
-            client: Session with the API server.
-            settings: Names and durations.
-            injector: Takes the trust bundle.
-            clock: Tells the time.
-        """
+        """Create a manager."""
         self._client = client
         self._settings = settings
         self._clock = clock or SystemClock()

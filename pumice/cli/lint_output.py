@@ -111,14 +111,7 @@ def write_text(
     quiet: bool = False,
     with_changes: bool = False,
 ) -> None:
-    """Write one line for each object and for each of its problems.
-
-    Args:
-        findings: The objects.
-        positions: Finds lines.
-        quiet: Print problems only.
-        with_changes: Print changes by admission.
-    """
+    """Write one line for each object and for each of its problems."""
     indent = "" if quiet else "  "
     for finding in findings:
         if not quiet:

@@ -139,9 +139,6 @@ class LeaderElection:
         Returns when the work returns. When leadership is lost the work is cancelled and awaited,
         and this process is a candidate again.
 
-        Args:
-            while_leading: Starts the work.
-
         Raises:
             Exception: The exception of the work.
         """

@@ -176,11 +176,7 @@ class Slots:
     """A fixed number of slots for one event loop, given out in turns by namespace, in `Shares`."""
 
     def __init__(self, number: int) -> None:
-        """Create the slots.
-
-        Args:
-            number: How many.
-        """
+        """Create the slots."""
         self._free = number
         self._turns: Turns[tuple[str, asyncio.Future[None]]] = Turns(itemgetter(0))
         self._shares = Shares(self._turns, number)
@@ -208,11 +204,7 @@ class Slots:
         self._give_out(turn[0])
 
     def _give_out(self, namespace: str) -> None:
-        """Give free slots to those whose turn it is.
-
-        Args:
-            namespace: The namespace that is active now.
-        """
+        """Give free slots to those whose turn it is."""
         self._shares.note(namespace)
         while self._free and self._turns.can_take():
             turn = self._turns.take()

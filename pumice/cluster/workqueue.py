@@ -170,10 +170,6 @@ class WorkQueue(Generic[K]):
 
         If a handler raises, or is cancelled from inside, the error is reported and the key is added again after its
         delay. If it returns a number of seconds, the key is added again after that time.
-
-        Args:
-            handler: Handles one key.
-            workers: Number of keys that are handled concurrently.
         """
         if self._is_shared:
             self._shares = Shares(self._ready, workers)

@@ -26,12 +26,7 @@ from pumice.plugins import KeySecret, shards
 
 
 def controller_reference(job: ObjectMeta, kind: Kind = JOB) -> Raw:
-    """The owner reference of a Job's object, so that the object is collected with the Job.
-
-    Args:
-        job: The owner's metadata.
-        kind: The owner's kind.
-    """
+    """The owner reference of a Job's object, so that the object is collected with the Job."""
     return {
         **kind.type_meta,
         "name": job.name,

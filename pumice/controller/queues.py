@@ -116,10 +116,6 @@ def climb(queue: Queue, get: Callable[[str], Queue | None]) -> tuple[tuple[Queue
     """The queues above a queue, nearest first, and the name of the one that does not exist.
 
     In a cycle the search stops at the first repeated queue. Queue `root` may be missing: nothing depends on it.
-
-    Args:
-        queue: The queue.
-        get: Looks a queue up.
     """
     found: list[Queue] = []
     seen = {queue.metadata.name}

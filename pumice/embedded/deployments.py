@@ -18,12 +18,7 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def replica_sets_of(deployment: Obj, sets: list[Obj]) -> tuple[list[Obj], list[Obj]]:
-    """ReplicaSets to create, and those that change.
-
-    Args:
-        deployment: The Deployment.
-        sets: Its ReplicaSets.
-    """
+    """ReplicaSets to create, and those that change."""
     spec = deployment["spec"]
     name = _name(deployment)
     changed = []
@@ -70,13 +65,7 @@ def _replica_set(deployment: Obj, name: str) -> Obj:
 
 
 def status_of(deployment: Obj, sets: list[Obj], now: str) -> Obj:
-    """The status of a Deployment.
-
-    Args:
-        deployment: The Deployment.
-        sets: Its ReplicaSets.
-        now: The moment, for conditions that change.
-    """
+    """The status of a Deployment."""
     spec, name = deployment["spec"], _name(deployment)
 
     def count(key: str, *, updated: bool = False) -> int:

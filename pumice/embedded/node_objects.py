@@ -8,16 +8,7 @@ from pumice.embedded.store import Store
 
 
 def warn(store: Store, pod: Obj, reason: str, message: str, moment: str, component: str) -> None:
-    """Write an event of type `Warning` about a pod.
-
-    Args:
-        store: Where it is written.
-        pod: The pod.
-        reason: A word.
-        message: A sentence.
-        moment: When.
-        component: What warns.
-    """
+    """Write an event of type `Warning` about a pod."""
     meta = pod["metadata"]
     about = {key: meta[key] for key in ("name", "namespace", "uid")}
     event: Obj = {

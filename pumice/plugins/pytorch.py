@@ -66,13 +66,7 @@ def read_nodes(word: str) -> Nodes:
 
 
 def elastic_warnings(job: Job, members: RoleMembers, nodes: Nodes) -> list[FieldError]:
-    """Warn about a range for which the Job has too few pods, or whose minimum the gang always exceeds.
-
-    Args:
-        job: The Job.
-        members: Members of the roles.
-        nodes: The range.
-    """
+    """Warn about a range for which the Job has too few pods, or whose minimum the gang always exceeds."""
     warnings = []
     if nodes.most > members.size > 0:
         text = f"--elastic={nodes} reaches beyond the {members.size} pods of master and workers"

@@ -1,7 +1,8 @@
 """Which tasks of a Job play which roles: the master, the workers, the servers.
 
 Frameworks number processes consecutively: all of the first role, then all of the second. A plugin names its roles in
-that order with the task of each; `RoleMembers` gives the addresses of a role and the rank of a pod.
+that order with the task of each; `RoleMembers` gives the addresses of a role and the rank of a pod. A role is also the
+name of the argument that names its task.
 """
 
 from collections.abc import Mapping
@@ -112,13 +113,7 @@ def role_warnings(
 
 
 def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...]:
-    """Warn about a role with several pods if the other roles use only the address of its first pod.
-
-    Args:
-        job: The Job.
-        values: The plugin's arguments.
-        role: The role, which is also the argument that names the task.
-    """
+    """Warn about a role with several pods if the other roles use only the address of its first pod."""
     return tuple(
         _of_size(
             position,
@@ -131,13 +126,7 @@ def single_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ..
 
 
 def empty_warnings(job: Job, values: Values, role: str) -> tuple[FieldError, ...]:
-    """Warn about a required role whose task has no pods.
-
-    Args:
-        job: The Job.
-        values: The plugin's arguments.
-        role: The role, which is also the argument that names the task.
-    """
+    """Warn about a required role whose task has no pods."""
     return tuple(
         _of_size(
             position, f"is 0, but the computation does not start without a {task.name}; set it to 1"
@@ -153,14 +142,7 @@ def _of_size(position: int, message: str) -> FieldError:
 
 
 def missing_task(job: Job, plugin: str, values: Values, role: str) -> FieldError:
-    """Refuse a Job without a task that a plugin requires.
-
-    Args:
-        job: The Job.
-        plugin: Name of the plugin.
-        values: Its arguments.
-        role: The role, which is also the argument that names the task.
-    """
+    """Refuse a Job without a task that a plugin requires."""
     wanted = values[role]
     hint = did_you_mean(wanted, [task.name for task in job.tasks])
     text = (

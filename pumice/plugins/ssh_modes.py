@@ -28,10 +28,6 @@ def mode_of_path(path: str) -> int:
 def modes(spec: Raw, path: str) -> tuple[int, dict[str, int]]:
     """The mode for the first container, and the modes of containers that need another one.
 
-    Args:
-        spec: The pod's spec.
-        path: Directory of the files.
-
     Returns:
         The mode, and the different modes by name of container or init container.
     """

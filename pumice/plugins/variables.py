@@ -62,12 +62,6 @@ def prepared(
 ) -> Callable[[Task, int], tuple[EnvVar, ...]]:
     """Compute what all pods share, and return the function that computes the rest.
 
-    Args:
-        variables: The table.
-        members: Members of the roles.
-        port: The plugin's port.
-        init_containers: Whether init containers get the variables too.
-
     Raises:
         VariableError: A text refers to an unknown field or role.
     """

@@ -105,15 +105,7 @@ def wait_step(
 
 
 def wait_warnings(job: Job, plugin: str, peer: str, values: Values, held: str) -> list[FieldError]:
-    """Warn about pods that should wait and cannot.
-
-    Args:
-        job: The Job.
-        plugin: Name of the plugin.
-        peer: Role that they wait for.
-        values: The plugin's arguments.
-        held: Name of the task whose pods wait.
-    """
+    """Warn about pods of task `held` that should wait for those of role `peer` and cannot."""
     if not values[f"wait-{peer}-enabled"] or (task := job.task(held)) is None:
         return []
     text = f"--wait-{peer}-enabled has no effect on task {held}: "

@@ -73,11 +73,6 @@ def start(
 ) -> tuple[Detached, str]:
     """Start `pumice dev` in the background, and return when its API server answers.
 
-    Args:
-        arguments: Its options.
-        with_stdin: Whether it reads this process's stdin.
-        with_page: Whether it serves a page.
-
     Returns:
         The cluster, and the line with the address of its page, if it has one.
 

@@ -61,10 +61,6 @@ def read_settings(assignments: Sequence[str] | None) -> "RuleSettings":
 def read_plugin_settings(assignments: Sequence[str] | None, flag: str) -> "PluginSettings":
     """Settings of job plugins from `NAME=VALUE` texts.
 
-    Args:
-        assignments: The texts.
-        flag: The flag that they were given by.
-
     Raises:
         UserError: There is no such setting or it has no such value.
     """

@@ -40,14 +40,7 @@ async def read_forecast_cluster(
 async def forecasts(
     client: Client, seen: ReadableCluster, config: Config, wanted: Iterable[str]
 ) -> dict[str, StartForecast]:
-    """When Jobs start, by `namespace/name`; those that do not wait are left out.
-
-    Args:
-        client: The connection.
-        seen: What was read of the cluster.
-        config: Configuration of the scheduler.
-        wanted: The Jobs.
-    """
+    """When Jobs start, by `namespace/name`; those that do not wait are left out."""
     wanted = list(wanted)
     if not seen.sees_cluster:
         return dict.fromkeys(wanted, StartForecast(None, NO_RIGHTS))

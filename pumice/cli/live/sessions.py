@@ -227,10 +227,6 @@ def _not_installed(kind: "Kind") -> str:
 def name_of(text: str, *words: str) -> str:
     """The name in `NAME` or `KIND/NAME`.
 
-    Args:
-        text: The argument.
-        words: Accepted names of the kind.
-
     Raises:
         UserError: It is of another kind, or empty.
     """

@@ -80,10 +80,6 @@ def _is_configuration(config_map: Manifest) -> bool:
 async def of_cluster(client: "Client", *, config_map: bool) -> VolcanoState:
     """Read a cluster.
 
-    Args:
-        client: The connection.
-        config_map: Whether to read the scheduler's configuration, too.
-
     Raises:
         ApiError: The API server cannot be reached.
     """

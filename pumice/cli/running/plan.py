@@ -68,9 +68,6 @@ class RunPlan:
     def check(self, mode: "Mode") -> list[Raw]:
         """Check that every object is admitted, and that every pod can be run.
 
-        Args:
-            mode: The users that pods may have.
-
         Returns:
             The specs of the pods, of each task one.
 
@@ -108,12 +105,7 @@ class RunPlan:
         return plain(f"nothing in {files or 'the files'} can be run: expected {expected}{other}")
 
     def announce(self, specs: Sequence[Raw], machine: "Machine") -> None:
-        """Say in a line each what differs from a cluster.
-
-        Args:
-            specs: Of the pods.
-            machine: What they run on.
-        """
+        """Say in a line each what differs from a cluster."""
         from pumice.embedded.node.demands import has_probes
 
         announce_machine(machine)

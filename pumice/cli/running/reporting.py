@@ -46,13 +46,7 @@ class Printer:
 
 
 def tell_pod(before: Raw | None, pod: Raw, kubelets: "Sequence[Kubelet]") -> None:
-    """Say why a pod has failed, with its last lines.
-
-    Args:
-        before: The pod before the change.
-        pod: The pod.
-        kubelets: What runs the pods.
-    """
+    """Say why a pod has failed, with its last lines."""
     status = pod.get("status") or {}
     old = ((before or {}).get("status") or {}).get("phase")
     if status.get("phase") != "Failed" or old == "Failed":

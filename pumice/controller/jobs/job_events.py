@@ -244,13 +244,7 @@ def _request(
 
 
 def _is_broken(group: Raw, job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
-    """Whether a Job's gang has lost pods and the scheduler finds no room for others.
-
-    Args:
-        group: The PodGroup.
-        job: The Job.
-        by_task: Its pods by task.
-    """
+    """Whether a Job's gang has lost pods and the scheduler finds no room for others."""
     return (
         phase_of(group) == _UNKNOWN
         and not _is_outdated(group, list(chain.from_iterable(by_task.values())))

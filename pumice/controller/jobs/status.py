@@ -276,10 +276,6 @@ def counts_only(stored: Raw, plan: Plan) -> bool:
     """True if a plan writes the status, and changes only counts and similar fields in it.
 
     The message about why a Job waits contains counts, too.
-
-    Args:
-        stored: Status as stored.
-        plan: The plan.
     """
     status = plan.status
     if status is None or any(map(_depends_on_it, plan.built)):

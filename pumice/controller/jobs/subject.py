@@ -21,10 +21,6 @@ class UnusableError(ValueError):
 def read(raw: Raw, max_pods: int = DEFAULT_MAX_PODS) -> Job:
     """Decode a Job and apply the defaults of admission.
 
-    Args:
-        raw: The Job as stored.
-        max_pods: Maximum number of its pods.
-
     Raises:
         UnusableError: Something is missing or of the wrong type.
     """

@@ -47,11 +47,7 @@ class JobCaches:
     """
 
     def __init__(self, watches: Watches) -> None:
-        """Create the caches; Jobs last, so that related objects are likely to be known before them.
-
-        Args:
-            watches: The watches of the process.
-        """
+        """Create the caches; Jobs last, so that related objects are likely to be known before them."""
         self.priority_classes = watches.of(kinds.PRIORITY_CLASS, PriorityClass)
         self.queues = watches.of(kinds.QUEUE, Queue)
         self.commands = watches.of(kinds.COMMAND, Command)

@@ -100,11 +100,6 @@ class ControllerWorker(ControllerProcess):
     ) -> None:
         """Create a worker; its `tasks` must run.
 
-        Args:
-            client: Session with the API server.
-            registry: The job plugins.
-            settings: The settings.
-
         Raises:
             ConfigurationError: None of the controllers works for one namespace alone.
         """

@@ -214,11 +214,7 @@ class Memories(Generic[K, M]):
     """State of all objects of a controller."""
 
     def __init__(self, empty: Callable[[], M]) -> None:
-        """Know nothing.
-
-        Args:
-            empty: Makes the state of an object.
-        """
+        """Know nothing; `empty` makes the state of an object."""
         self._empty = empty
         self._known: dict[K, M] = {}
 
@@ -339,12 +335,7 @@ class JobMemories(Memories[ObjectKey, JobMemory]):
         found.leaves(new, found.requested.get(new.metadata.uid))
 
     def removed(self, key: ObjectKey, pod: Pod) -> None:
-        """Record that a pod was removed.
-
-        Args:
-            key: The Job whose name it carries.
-            pod: Its last state.
-        """
+        """Record that a pod was removed."""
         if (found := self._with_pod(key, pod)) is not None:
             found.leaves(pod, found.requested.pop(pod.metadata.uid, None))
 

@@ -58,12 +58,7 @@ class OwnerLookup:
     """Cache of owners, of served kinds, and of kinds that may not be read. Entries expire."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
-        """Create an empty cache.
-
-        Args:
-            client: Session with the API server.
-            clock: Tells how old an answer is.
-        """
+        """Create an empty cache."""
         self._client = client
         self._clock = clock
         self._owners: dict[tuple[str, str], tuple[float, FoundOwner]] = {}

@@ -57,12 +57,7 @@ class PodGroupCaches:
     """
 
     def __init__(self, watches: Watches, scheduler_names: Sequence[str]) -> None:
-        """Create the caches.
-
-        Args:
-            watches: The watches of the process.
-            scheduler_names: Schedulers whose pods get PodGroups.
-        """
+        """Create the caches."""
         self.queues = watches.of(kinds.QUEUE, Queue)
         self.pod_groups: WatchCache[Raw] = watches.of(POD_GROUP, dict)
         self.owners = {kind: watches.of(kind, PodOwner) for kind in OWNER_KINDS}

@@ -40,11 +40,7 @@ class WiringCaches:
     """
 
     def __init__(self, watches: Watches) -> None:
-        """Create the caches.
-
-        Args:
-            watches: The watches of the process.
-        """
+        """Create the caches."""
         self.objects: dict[Kind, WatchCache[Raw]] = {
             kind: watches.of(kind, dict, label_selector=keys.WIRED_FOR) for kind in WATCHED_KINDS
         }

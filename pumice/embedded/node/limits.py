@@ -36,11 +36,7 @@ class Cgroups:
 
     @classmethod
     def make(cls, name: str) -> "Cgroups | None":
-        """Make the folders; None if that is not allowed here, or a controller is missing.
-
-        Args:
-            name: Their name.
-        """
+        """Make the folders; None if that is not allowed here, or a controller is missing."""
         mounts, own = _mounts(), _own()
         if "" in mounts:
             for base in (mounts[""] / own.get("", "").lstrip("/"), mounts[""]):
@@ -62,13 +58,7 @@ class Cgroups:
     def below(
         cls, base: Path, name: str, controllers: Sequence[str] = _CONTROLLERS
     ) -> "Cgroups | None":
-        """Make a cgroup of version 2 below another; None if that is not allowed, or a controller is missing.
-
-        Args:
-            base: The other.
-            name: The name of the new one.
-            controllers: Those that it hands on.
-        """
+        """Make a cgroup of version 2 below another; None if that is not allowed, or a controller is missing."""
         own, folder = base / f"{name}-own", base / name
         has_moved = False
         try:
