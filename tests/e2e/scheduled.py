@@ -15,9 +15,17 @@ from tests.kit.namespaces import Namespace
 from tests.kit.waiting import wait_until
 from tests.support.installation import Installation
 
-__all__ = ["Cluster", "running"]
+__all__ = ["PLACING", "Cluster", "running"]
 
 Raw = dict[str, Any]
+
+PLACING = """
+actions: "enqueue, allocate"
+tiers:
+- plugins: [{name: gang}]
+- plugins: [{name: predicates}]
+"""
+"""Gangs are placed, and nobody is evicted for them."""
 
 
 class Cluster(Namespace):

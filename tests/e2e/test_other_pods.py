@@ -8,18 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.scheduled import Cluster
+from tests.e2e.scheduled import PLACING, Cluster
 from tests.kit.builders import job, task
 from tests.support.installation import Installation
 
 Raw = dict[str, Any]
 
-PLACING = """
-actions: "enqueue, allocate"
-tiers:
-- plugins: [{name: gang}]
-- plugins: [{name: predicates}]
-"""
 ZONE = "topology.kubernetes.io/zone"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import PERSISTENT_VOLUME_CLAIM
-from tests.e2e.scheduled import Cluster
+from tests.e2e.scheduled import PLACING, Cluster
 from tests.kit.builders import job, task
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
@@ -17,12 +17,6 @@ from tests.support.installation import Installation
 
 Raw = dict[str, Any]
 
-PLACING = """
-actions: "enqueue, allocate"
-tiers:
-- plugins: [{name: gang}]
-- plugins: [{name: predicates}]
-"""
 SELECTED = "volume.kubernetes.io/selected-node"
 SIZE = {"storage": "1Gi"}
 

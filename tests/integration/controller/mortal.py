@@ -1,11 +1,13 @@
 """A controller that is killed at a write, and the one that takes over."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from pumice.api.kinds import EVENT, Kind
 from pumice.cluster.client import Client
+from pumice.embedded import EmbeddedCluster
 from tests.integration.controller.stage import ControllerStage
 
 Raw = dict[str, Any]
@@ -59,16 +61,55 @@ class MortalClient(Client):
         dying.cancel()
 
 
+M = TypeVar("M", bound=MortalClient)
+
+
+@asynccontextmanager
+async def mortal_client(
+    cluster: EmbeddedCluster, of: type[M], last: int | None, *, after: bool
+) -> AsyncIterator[M]:
+    """A client that is killed at a write, before or after it is carried out."""
+    async with of.connect(server=cluster.url) as mortal:
+        assert isinstance(mortal, of)
+        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
+        yield mortal
+
+
+@asynccontextmanager
+async def mortal_stage(
+    cluster: EmbeddedCluster,
+    namespace: str,
+    last: int | None,
+    *,
+    after: bool,
+    alive: type[Client] = Client,
+    of: type[M],
+) -> AsyncIterator[tuple[ControllerStage, M]]:
+    """A new namespace, and the client of a controller in it that is killed at a write."""
+    cluster.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    async with (
+        alive.connect(server=cluster.url) as client,
+        mortal_client(cluster, of, last, after=after) as mortal,
+    ):
+        yield ControllerStage(cluster, client, namespace), mortal
+
+
 async def play(
     stage: ControllerStage,
     mortal: MortalClient,
-    end: asyncio.Task[None],
+    scenario: Coroutine[Any, Any, None],
     controllers: frozenset[str],
 ) -> None:
-    """Run a controller until a scenario has ended, and another one if the first is killed before."""
-    async with stage.controller(mortal, controllers=controllers):
-        await mortal.until_dead_or(end)
-    if mortal.dead.is_set():
-        async with stage.controller(controllers=controllers):
-            await end
-    await end
+    """Run a controller until a scenario has ended, and another one if the first is killed before; pods are scheduled."""
+    playing, end = asyncio.create_task(stage.schedule()), asyncio.create_task(scenario)
+    try:
+        async with stage.controller(mortal, controllers=controllers):
+            await mortal.until_dead_or(end)
+        if mortal.dead.is_set():
+            async with stage.controller(controllers=controllers):
+                await end
+        await end
+    finally:
+        playing.cancel()
+        end.cancel()
+        await asyncio.gather(playing, end, return_exceptions=True)

@@ -13,7 +13,7 @@ from pumice.api.meta import parse_time
 from pumice.cluster.client import Client
 from pumice.cluster.errors import NotFound
 from pumice.embedded import ApiStatusError, EmbeddedCluster
-from tests.integration.controller.mortal import MortalClient
+from tests.integration.controller.mortal import MortalClient, mortal_client
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_cronjobs import cron_job, status, submit
 
@@ -81,10 +81,8 @@ async def tell(
     manifest["spec"]["jobTemplate"]["spec"]["ttlSecondsAfterFinished"] = 1
     async with (
         Client.connect(server=cluster.url) as client,
-        MortalForCronJobs.connect(server=cluster.url) as mortal,
+        mortal_client(cluster, MortalForCronJobs, last, after=after) as mortal,
     ):
-        assert isinstance(mortal, MortalForCronJobs)
-        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
         stage = ControllerStage(cluster, client, namespace)
         made = await submit(stage, manifest)
         begun = parse_time(made["metadata"]["creationTimestamp"])
@@ -134,9 +132,8 @@ async def test_a_job_stays_until_its_run_is_noted(cluster: EmbeddedCluster, clie
     cron_jobs = frozenset({"cronjob-controller"})
     jobs = frozenset({"job-controller", "gc-controller"})
     stage = ControllerStage(cluster, client)
-    async with MortalForCronJobs.connect(server=cluster.url) as mortal:
-        assert isinstance(mortal, MortalForCronJobs)
-        mortal.last, mortal.after, mortal.dead = 1, True, asyncio.Event()  # the first is a note
+    # The first write is a note.
+    async with mortal_client(cluster, MortalForCronJobs, 1, after=True) as mortal:
         manifest = cron_job(f"@every {PERIOD}s", runs="1ms")
         manifest["spec"]["jobTemplate"]["spec"]["ttlSecondsAfterFinished"] = 0
         made = await submit(stage, manifest)

@@ -13,7 +13,7 @@ from pumice.cluster.client import Client
 from pumice.controller.worker import ControllerSettings, ControllerWorker
 from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
-from tests.integration.controller.mortal import MortalClient
+from tests.integration.controller.mortal import MortalClient, mortal_client
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.stage import quick_cluster
 
@@ -242,10 +242,8 @@ async def _killed(number: int | None, after: bool) -> tuple[dict[str, Raw], Mort
         _add_nodes(cluster)
         async with (
             Client.connect(server=cluster.url) as client,
-            MortalClient.connect(server=cluster.url) as mortal,
+            mortal_client(cluster, MortalClient, number, after=after) as mortal,
         ):
-            assert isinstance(mortal, MortalClient)
-            mortal.last, mortal.after, mortal.dead = number, after, asyncio.Event()
             fabric = Fabric(cluster, client)
             telling = asyncio.create_task(_discovers(fabric))
             async with fabric.controller(mortal):

@@ -11,7 +11,7 @@ from pumice.api import keys
 from pumice.api.kinds import COMMAND, JOB, JOB_FLOW, JOB_TEMPLATE, Kind
 from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
-from tests.integration.controller.mortal import MortalClient, play
+from tests.integration.controller.mortal import MortalClient, mortal_stage, play
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.controller.test_job_flows import (
     create,
@@ -67,19 +67,13 @@ async def run(
     fails: bool = False,
 ) -> tuple[list[str], Raw, MortalCountingClient]:
     """The Jobs that were created, the status in the end, and the client of the first controller."""
-    head = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    cluster.store.create(head)
     created: list[str] = []
-    async with (
-        CountingClient.connect(server=cluster.url) as client,
-        MortalCountingClient.connect(server=cluster.url) as mortal,
-    ):
-        assert isinstance(mortal, MortalCountingClient)
-        assert isinstance(client, CountingClient)
-        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
-        mortal.created = client.created = created
-        stage = ControllerStage(cluster, client, namespace)
-        playing = asyncio.create_task(stage.schedule())
+    playing = mortal_stage(
+        cluster, namespace, last, after=after, alive=CountingClient, of=MortalCountingClient
+    )
+    async with playing as (stage, mortal):
+        assert isinstance(stage.client, CountingClient)
+        mortal.created = stage.client.created = created
         if fails:
             annotations = {keys.FLOW_RETRIES: "1", keys.ON_FAILURE: "stop"}
             objects = [template(name, ends=ends) for name, ends in ENDS.items()]
@@ -91,13 +85,8 @@ async def run(
             ]
             objects.append(job_flow(FLOWS, jobRetainPolicy="delete"))
         await create(stage, *objects)
-        telling = asyncio.create_task(_to_the_failure(stage) if fails else _to_the_end(stage))
-        try:
-            await play(stage, mortal, telling, ALIVE)
-        finally:
-            playing.cancel()
-            telling.cancel()
-            await asyncio.gather(playing, telling, return_exceptions=True)
+        scenario = _to_the_failure(stage) if fails else _to_the_end(stage)
+        await play(stage, mortal, scenario, ALIVE)
         return created, status(stage), mortal
 
 

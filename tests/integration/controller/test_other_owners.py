@@ -19,7 +19,7 @@ from pumice.api.kinds import (
 from pumice.cluster.client import Client
 from pumice.controller.other_owners import plan_group
 from pumice.embedded import EmbeddedCluster
-from tests.integration.controller.mortal import MortalClient
+from tests.integration.controller.mortal import MortalClient, mortal_stage
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, queue, task
 
@@ -356,14 +356,8 @@ async def scaled(
         last: The write at which the controller is killed.
         after: Whether that write is carried out.
     """
-    cluster.store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    async with (
-        Client.connect(server=cluster.url) as client,
-        MortalClient.connect(server=cluster.url) as mortal,
-    ):
-        assert isinstance(mortal, MortalClient)
-        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
-        stage = ControllerStage(cluster, client, namespace)
+    playing = mortal_stage(cluster, namespace, last, after=after, of=MortalClient)
+    async with playing as (stage, mortal):
         telling = asyncio.create_task(tell(stage))
         async with stage.controller(mortal, controllers=frozenset({"pg-controller"})):
             await mortal.until_dead_or(telling)

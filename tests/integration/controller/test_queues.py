@@ -12,7 +12,7 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
 from pumice.controller.worker import ControllerWorker
 from pumice.embedded import EmbeddedCluster
-from tests.integration.controller.mortal import MortalClient
+from tests.integration.controller.mortal import MortalClient, mortal_client
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, pod_group, queue
 from tests.kit.requests import Request, recorded
@@ -359,10 +359,8 @@ async def _told(last: int | None, *, after: bool) -> tuple[Raw, MortalClient]:
     async with (
         quick_cluster() as cluster,
         Client.connect(server=cluster.url) as client,
-        MortalClient.connect(server=cluster.url) as mortal,
+        mortal_client(cluster, MortalClient, last, after=after) as mortal,
     ):
-        assert isinstance(mortal, MortalClient)
-        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
         stage = QueueStage(cluster, client)
         settings: Raw = {"namespace": None, "controllers": frozenset(("queue-controller",))}
         telling = asyncio.create_task(_story(stage))

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import POD, POD_GROUP, SERVICE
-from pumice.cluster.client import Client
 from pumice.embedded import EmbeddedCluster
-from tests.integration.controller.mortal import MortalClient, play
+from tests.integration.controller.mortal import MortalClient, mortal_stage, play
 from tests.integration.controller.stage import ControllerStage
 from tests.kit.builders import job, task
 
@@ -64,23 +63,9 @@ async def _tell(
     cluster: EmbeddedCluster, namespace: str, scenario: JobScenario, last: int | None, after: bool
 ) -> tuple[dict[str, Raw], MortalClient]:
     """How a scenario ends, and the client of the controller that told it."""
-    head = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    cluster.store.create(head)
-    async with (
-        Client.connect(server=cluster.url) as client,
-        MortalClient.connect(server=cluster.url) as mortal,
-    ):
-        assert isinstance(mortal, MortalClient)
-        mortal.last, mortal.after, mortal.dead = last, after, asyncio.Event()
-        stage = ControllerStage(cluster, client, namespace)
-        playing = asyncio.create_task(stage.schedule())
-        telling = asyncio.create_task(_to_the_end(stage, scenario))
-        try:
-            await play(stage, mortal, telling, ALIVE)
-        finally:
-            playing.cancel()
-            telling.cancel()
-            await asyncio.gather(playing, telling, return_exceptions=True)
+    playing = mortal_stage(cluster, namespace, last, after=after, of=MortalClient)
+    async with playing as (stage, mortal):
+        await play(stage, mortal, _to_the_end(stage, scenario), ALIVE)
         return stage.end(), mortal
 
 

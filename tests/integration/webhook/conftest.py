@@ -5,7 +5,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from pumice.api.crds import all_crds
 from pumice.cluster.client import Client
+from pumice.embedded import EmbeddedCluster
 from tests.integration.webhook.serving import Pair, offline, running, session
 from tests.kit import quick_loop
 from tests.kit.quick_loop import quick_clock
@@ -19,7 +21,7 @@ WAITING = (
     "test_cluster.py",
     "test_connections.py",
     "test_crowds.py",
-    "test_foreign_pods.py",
+    "test_pods_of_other_owners.py",
     "test_set_aside.py",
 )
 """Files of tests that wait for timers of the loop, and for no other process."""
@@ -33,6 +35,18 @@ def pytest_asyncio_loop_factories(
     if item.path.name in WAITING:
         return quick_loop.pytest_asyncio_loop_factories(item)
     return {"usual": asyncio.new_event_loop}
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(all_crds()) as found:
+        yield found
+
+
+@pytest.fixture
+async def api(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
+    async with Client.connect(server=cluster.url) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

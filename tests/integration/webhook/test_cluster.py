@@ -6,9 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import aiohttp
-import pytest
 
-from pumice.api.crds import all_crds
 from pumice.api.kinds import (
     EVENT,
     JOB,
@@ -21,7 +19,6 @@ from pumice.api.kinds import (
 from pumice.certs.keeper import CertificateManager
 from pumice.certs.rotation import CertSettings
 from pumice.cluster.client import Client
-from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook.registrations import configurations
 from pumice.webhook.server import KeptCertificates, StateSource, WebhookWorker
@@ -37,18 +34,6 @@ CRON_JOB = {
     "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job()["spec"]}},
 }
 JOB_TEMPLATE = {"metadata": {"name": "step", "namespace": "default"}, "spec": job()["spec"]}
-
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(all_crds()) as found:
-        yield found
-
-
-@pytest.fixture
-async def api(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
-    async with Client.connect(server=cluster.url) as found:
-        yield found
 
 
 def worker_of(api: Client, *assignments: str) -> WebhookWorker:

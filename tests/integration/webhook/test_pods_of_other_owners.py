@@ -32,12 +32,6 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 
 
 @pytest.fixture
-async def api(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
-    async with Client.connect(server=cluster.url) as found:
-        yield found
-
-
-@pytest.fixture
 async def ask(client: aiohttp.ClientSession) -> Callable[..., Any]:
     async def asked(address: str, pod: Raw, query: str = "") -> Raw:
         pod["metadata"]["namespace"] = "default"

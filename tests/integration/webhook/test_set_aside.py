@@ -1,7 +1,7 @@
 """What fails at one object of the webhook's caches, or at one review, affects no other: it is reported, tried again, and heals."""
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,13 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from pumice.api import reviews as encoding
-from pumice.api.crds import all_crds
 from pumice.api.kinds import EVENT, INDEXED_JOB, QUEUE, Kind
 from pumice.api.queues import Queue
 from pumice.cluster import reading
 from pumice.cluster.client import Client
 from pumice.cluster.reading import decode
-from pumice.embedded import EmbeddedCluster
 from pumice.plugins import builtin
 from pumice.webhook import admission
 from pumice.webhook.endpoints import ENDPOINTS
@@ -48,18 +46,6 @@ OWNER = {
         },
     },
 }
-
-
-@pytest.fixture
-async def cluster() -> AsyncIterator[EmbeddedCluster]:
-    async with EmbeddedCluster(all_crds()) as found:
-        yield found
-
-
-@pytest.fixture
-async def api(cluster: EmbeddedCluster) -> AsyncIterator[Client]:
-    async with Client.connect(server=cluster.url) as found:
-        yield found
 
 
 class Breakage:

@@ -202,26 +202,11 @@ async def test_a_known_object_keeps_its_state_until_the_new_one_is_taken_in(
         assert faulty.cache.indexed("size", 1) == []
 
 
-async def test_a_deletion_at_which_a_subscriber_fails_is_told_again(
+@pytest.fixture
+async def untold(
     client: Client, api: TinyApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    faulty = Faulty(client, "subscriber", monkeypatch)
-    faulty.names.clear()
-    await api.put(PODS, thing("bad"))
-    async with running(faulty.cache):
-        faulty.names.add("bad")
-        await api.remove(PODS, "bad")
-        await until(lambda: len(faulty.tries) >= 2)
-        assert faulty.other.entries[-1] == ("DELETED", "bad", 1, None)
-        assert faulty.cache.set_aside == faulty.standing == 1
-        faulty.names.clear()
-        await until(lambda: faulty.diary.entries[-1] == ("DELETED", "bad", 1, None))
-        assert faulty.cache.set_aside == faulty.standing == 0
-
-
-async def test_an_object_that_comes_back_while_its_deletion_is_untold_is_told_as_changed(
-    client: Client, api: TinyApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> AsyncIterator[Faulty]:
+    """A subscriber fails at the deletion of an object."""
     faulty = Faulty(client, "subscriber", monkeypatch)
     faulty.names.clear()
     await api.put(PODS, thing("bad"))
@@ -229,9 +214,24 @@ async def test_an_object_that_comes_back_while_its_deletion_is_untold_is_told_as
         faulty.names.add("bad")
         await api.remove(PODS, "bad")
         await until(lambda: faulty.tries)
-        faulty.names.clear()
-        await api.put(PODS, thing("bad", 2))
-        await until(lambda: faulty.diary.entries[-1] == ("MODIFIED", "bad", 1, 2))
+        yield faulty
+
+
+async def test_a_deletion_at_which_a_subscriber_fails_is_told_again(untold: Faulty) -> None:
+    await until(lambda: len(untold.tries) >= 2)
+    assert untold.other.entries[-1] == ("DELETED", "bad", 1, None)
+    assert untold.cache.set_aside == untold.standing == 1
+    untold.names.clear()
+    await until(lambda: untold.diary.entries[-1] == ("DELETED", "bad", 1, None))
+    assert untold.cache.set_aside == untold.standing == 0
+
+
+async def test_an_object_that_comes_back_while_its_deletion_is_untold_is_told_as_changed(
+    untold: Faulty, api: TinyApi
+) -> None:
+    untold.names.clear()
+    await api.put(PODS, thing("bad", 2))
+    await until(lambda: untold.diary.entries[-1] == ("MODIFIED", "bad", 1, 2))
 
 
 async def test_a_late_subscriber_that_fails_at_one_object_gets_the_others(

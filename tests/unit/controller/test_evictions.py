@@ -11,6 +11,18 @@ from tests.unit.controller.fake_cluster import FakeCluster, StoppedError
 from tests.unit.controller.job_scenarios import a_job, policy, running
 
 
+def _replace(cluster: FakeCluster) -> None:
+    """Let the pods go that end, and others run in their place."""
+    for _ in range(3):
+        cluster.look()
+    cluster.reap()
+    for _ in range(3):
+        cluster.settle()
+        cluster.admit()
+        cluster.run()
+    cluster.settle()
+
+
 def _evictions(cluster: FakeCluster) -> list[str]:
     """Actions that policies have taken because of evictions."""
     return [
@@ -95,14 +107,7 @@ def test_a_pod_that_goes_in_a_pass_that_is_cut_short_was_evicted(write: int) -> 
 def test_an_eviction_counts_once(action: str) -> None:
     cluster = running(policies=[policy("PodEvicted", action)], maxRetry=9)
     cluster.evict("train-worker-1")
-    for _ in range(3):
-        cluster.look()
-    cluster.reap()
-    for _ in range(3):
-        cluster.settle()
-        cluster.admit()
-        cluster.run()
-    cluster.settle()
+    _replace(cluster)
     assert len(_evictions(cluster)) == 1
     assert cluster.phase == "Running"
 
@@ -250,14 +255,7 @@ def test_a_gang_that_is_evicted_as_a_whole_is_restarted_once(step: str) -> None:
         if step == "while it restarts":
             cluster.look()
             cluster.reap(name)
-    for _ in range(3):
-        cluster.look()
-    cluster.reap()
-    for _ in range(3):
-        cluster.settle()
-        cluster.admit()
-        cluster.run()
-    cluster.settle()
+    _replace(cluster)
     assert len(_evictions(cluster)) == 1
     assert cluster.status["retryCount"] == 1
     assert (cluster.phase, len(cluster.pods)) == ("Running", 4)
