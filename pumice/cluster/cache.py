@@ -148,6 +148,11 @@ class WatchCache(Generic[T]):
         """One object, or None."""
         return self._objects.get((namespace, name))
 
+    def named(self, key: str) -> T | None:
+        """One object by `namespace/name`, or None."""
+        namespace, _, name = key.partition("/")
+        return self.get(name, namespace)
+
     def values(self) -> Iterable[T]:
         """All objects in the order of their arrival. Do not hold it over an await."""
         return self._objects.values()

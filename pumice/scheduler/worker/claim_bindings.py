@@ -16,12 +16,10 @@ from contextlib import asynccontextmanager
 from operator import itemgetter
 from typing import Any
 
-from pumice.api.kinds import POD_GROUP
 from pumice.api.meta import ObjectMeta
 from pumice.api.volumes import PersistentVolume
 from pumice.cluster.clock import Backoff
 from pumice.cluster.errors import ApiError, Conflict
-from pumice.cluster.events import Reference
 from pumice.cluster.subscribers import Subscriber
 from pumice.cluster.turns import Slots, first_segment
 from pumice.cluster.workqueue import WorkQueue
@@ -346,11 +344,8 @@ class ClaimBinder:
         if gang in context.state.jobs:
             context.state.gangs.quarantine(gang, Reason(reason, message))
             self._released.add_after(gang, delay)
-        namespace, _, name = gang.partition("/")
-        group = context.caches.pod_groups.get(name, namespace)
-        if group is not None and failures == 1:
-            about = Reference.of(POD_GROUP, group.metadata)
-            context.recorder.record(about, "Warning", reason, message)
+        if failures == 1:
+            context.warn_owner(gang, reason, message)
         context.wake()
         return delay
 

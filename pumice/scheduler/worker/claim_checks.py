@@ -62,8 +62,7 @@ class ClaimChecks:
 
     def claim(self, key: str) -> PersistentVolumeClaim | None:
         """A claim, by `namespace/name`."""
-        namespace, _, name = key.partition("/")
-        return self._context.caches.claims.get(name, namespace)
+        return self._context.caches.claims.named(key)
 
     def why_unfit(self, batch: ClaimBatch, node: str) -> str | None:
         """Why a node of a gang takes no pods any more; None if it does."""
@@ -76,10 +75,9 @@ class ClaimChecks:
             BindingError: Binding them as decided has become impossible.
         """
         for key, uid in batch.uids.items():
-            namespace, _, name = key.partition("/")
-            pod = self._context.caches.pods.get(name, namespace)
+            pod = self._context.caches.pods.named(key)
             if pod is None or pod.metadata.uid != uid or pod.metadata.deletion_timestamp:
-                raise BindingError(f'pod "{name}" has been deleted')
+                raise BindingError(f'pod "{key.partition("/")[2]}" has been deleted')
         for node in batch.nodes:
             if why := self.why_unfit(batch, node):
                 raise BindingError(why)

@@ -44,8 +44,7 @@ class ClaimWriter:
             BindingError: An object is not as it was when it was chosen.
             ApiError: The API server refused the write.
         """
-        namespace, _, name = key.partition("/")
-        claim = self._context.caches.claims.get(name, namespace)
+        claim, name = self._context.caches.claims.named(key), key.partition("/")[2]
         if claim is None:
             raise BindingError(f'persistentvolumeclaim "{name}" has been deleted')
         if claim.spec.volume_name:

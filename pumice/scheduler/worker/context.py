@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pumice.api.kinds import POD_GROUP
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
@@ -47,6 +48,13 @@ class TermContext:
     wake: Callable[[], None]
     leads: Callable[[], bool]
     sent: SentRequests = field(default_factory=SentRequests)
+
+    def warn_owner(self, gang: str, reason: str, message: str) -> None:
+        """Record a warning about a PodGroup, by `namespace/name`, if there is one."""
+        group = self.caches.pod_groups.named(gang)
+        if group is not None:
+            about = Reference.of(POD_GROUP, group.metadata)
+            self.recorder.record(about, "Warning", reason, message)
 
     def faults_of(self, place: str, cache: WatchCache[Any]) -> QueueFaults[str]:
         """Reports about the objects of a cache, by `namespace/name`, or by name for kinds without namespaces.

@@ -63,8 +63,7 @@ class GateOpener(PodRequests[Decision]):
 
     def _paused(self, key: str) -> None:
         """The pause has passed: the next cycle names the pod again, if it is still there."""
-        namespace, _, name = key.partition("/")
-        if self._pods.get(name, namespace) is None:
+        if self._current(key) is None:
             self._unqueued.drop(key)
         self._context.wake()
 

@@ -7,16 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from pumice.api.hypernodes import HyperNode
-from pumice.api.kinds import HYPER_NODE, POD, POD_GROUP, QUEUE
-from pumice.api.podgroups import PodGroup
-from pumice.api.pods import Pod
-from pumice.api.queues import Queue
+from pumice.api.kinds import POD
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
 from pumice.cluster.elected import Check, ElectedWorker
-from pumice.cluster.events import Reference
 from pumice.cluster.lifecycle import SupervisedTask
 from pumice.cluster.slices import in_slices
 from pumice.scheduler import Budget, ClusterState, Config, CycleResult, Event, run_cycle
@@ -309,22 +304,12 @@ class _Leadership:
 
     def _count_started(self, gangs: Iterable[str]) -> None:
         for key in gangs:
-            namespace, _, name = key.partition("/")
-            group = self._context.caches.pod_groups.get(name, namespace)
+            group = self._context.caches.pod_groups.named(key)
             if group is not None:
                 self._context.metrics.volcano.started(group.metadata, self._context.clock.wall())
 
     def _record(self, event: Event) -> None:
-        caches = self._context.caches
-        found: Pod | PodGroup | Queue | HyperNode | None
-        if event.kind == QUEUE.kind:
-            kind, found = QUEUE, caches.queues.get(event.name)
-        elif event.kind == HYPER_NODE.kind:
-            kind, found = HYPER_NODE, caches.hyper_nodes.get(event.name)
-        elif event.kind == POD.kind:
-            kind, found = POD, caches.pods.get(event.name, event.namespace)
-        else:
-            kind, found = POD_GROUP, caches.pod_groups.get(event.name, event.namespace)
-        if found is not None:
-            about = Reference.of(kind, found.metadata)
+        cache = next(each for each in self._context.caches.all if each.kind.kind == event.kind)
+        if cache.get(event.name, event.namespace) is not None:
+            about = cache.reference(event.name, event.namespace)
             self._context.recorder.record(about, event.type, event.reason, event.message)

@@ -80,8 +80,7 @@ class PodRequests(ABC, Generic[D]):
 
     def _current(self, key: str) -> Pod | None:
         """The pod of this name as the watch shows it."""
-        namespace, _, name = key.partition("/")
-        return self._pods.get(name, namespace)
+        return self._pods.named(key)
 
     def _is_there(self, key: str, uid: str) -> bool:
         """True if the watch cache still has the pod with this uid."""

@@ -7,9 +7,7 @@ exception that concerns no single gang delays the next cycle instead, and makes 
 
 import logging
 
-from pumice.api.kinds import POD_GROUP
 from pumice.cluster.clock import Backoff
-from pumice.cluster.events import Reference
 from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler import CycleResult
@@ -71,12 +69,9 @@ class Quarantine:
         else:
             logger.error("scheduling %s failed; again in %.1f s", key, delay, exc_info=error)
         self._queue.add_after(key, delay)
-        namespace, _, name = key.partition("/")
-        group = self._context.caches.pod_groups.get(name, namespace)
-        if group is not None and failures == 1:
-            about = Reference.of(POD_GROUP, group.metadata)
+        if failures == 1:
             why = self._context.state.gangs.quarantined[key]
-            self._context.recorder.record(about, "Warning", why.reason, why.message)
+            self._context.warn_owner(key, why.reason, why.message)
 
     def _report_cycle(self, error: Exception) -> float:
         delay = self._cycle_backoff.delay(self._failed_cycles)

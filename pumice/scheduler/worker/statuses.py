@@ -203,13 +203,12 @@ class PodConditions:
 
     def _uid(self, key: str) -> str:
         """Return the uid of the pod of this name as the watch shows it; empty if there is none."""
-        namespace, _, name = key.partition("/")
-        pod = self._pods.get(name, namespace)
+        pod = self._pods.named(key)
         return pod.metadata.uid if pod is not None else ""
 
     async def _write_status(self, key: str, verdict: PodVerdict | None, node: str | None) -> None:
         namespace, _, name = key.partition("/")
-        pod = self._pods.get(name, namespace)
+        pod = self._pods.named(key)
         if pod is None or pod.spec.node_name or self._is_binding(key, pod.metadata.uid):
             return  # what was decided is out of date
         conditions = pod.status.conditions or ()
