@@ -197,7 +197,7 @@ def _fits_largest_first(
     Only a gang that needs all its pods, so that their order does not decide which of them are placed; and only where the
     nodes have room enough by arithmetic.
     """
-    session, _, job, statement, _ = turn
+    session, _, job, statement, *_ = turn
     if isinstance(tried, DomainQueue):
         return False  # it has tried that in each domain
     if len(job.tasks) < 2 or outcome.refused is not None or outcome.failed is None:

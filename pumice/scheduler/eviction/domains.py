@@ -18,7 +18,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
 from pumice.scheduler.placing.domain_search import DomainSearch
-from pumice.scheduler.placing.filling import Filling, GangTurn, Promising
+from pumice.scheduler.placing.filling import Filling, GangTurn
 from pumice.scheduler.placing.requests import Demand, DomainRequest, Members, Placed, scores
 from pumice.scheduler.session.empty_nodes import shortfalls
 from pumice.scheduler.session.outcomes import JobOutcome
@@ -185,7 +185,7 @@ class DomainPlaces:
         request: DomainRequest,
         seen: Survey,
     ) -> None:
-        self.turn = turn._replace(promising=Promising(rules.setting.reclaims))
+        self.turn = turn._replace(promises=True, reclaims=rules.setting.reclaims)
         self.rules = rules
         self.preemptor = preemptor
         self.request = request
@@ -247,7 +247,7 @@ def request_of(session: Session, job: JobInfo) -> DomainRequest:
     reads = not session.extensions.ignores_network and tree.has_hyper_nodes
     reads &= any(each.call(job) for each in session.extensions.domain_search)
     topology = job.group.spec.network_topology if reads and job.group is not None else None
-    limit = limit_of(topology, tree)
+    limit = limit_of(topology, session.levels)
     members = Members(session, job.tasks.values())
     pods = [task for task in job.tasks.values() if waits(task)]
     return DomainRequest(session, job.queue, pods, members, needed, limit, lambda: Placed.NOTHING)

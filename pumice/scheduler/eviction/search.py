@@ -136,7 +136,7 @@ class Search:
 
     def _one_by_one(self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]) -> None:
         """Evict for one pod of a gang after the other, and promise them their places, until it has enough."""
-        session, queue, job, statement, _ = turn
+        session, queue, job, statement, *_ = turn
         kinds = {session.alike(task) for task in tasks}
         counted = None
         if len(kinds) == 1 and not session.nominations and tasks[0].shape.peers is None:
@@ -157,7 +157,7 @@ class Search:
         self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
         """Evict for one pod after the other; those that found no place."""
-        session, queue, job, statement, _ = turn
+        session, queue, job, statement, *_ = turn
         answers = session.answers
         failed: set[Hashable] = set()
         left: list[TaskInfo] = []
@@ -214,7 +214,7 @@ class Search:
         self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]
     ) -> FoundRoom | EvictionFailure | None:
         """Evict for a gang, and promise it its places; what it would still lack if that is not possible, as far as that is known."""
-        session, queue, job, statement, _ = turn
+        session, queue, job, statement, *_ = turn
         waiting = [each for each in job.tasks.values() if each.status is PENDING]
         if any(each.never_preempts for each in waiting) or not session.state.nodes.order:
             return None
@@ -258,7 +258,7 @@ class Search:
 
     def _why_not_together(self, turn: GangTurn, tasks: Sequence[TaskInfo]) -> str:
         """Why a queue may not take back what several pods need together, wherever they go; empty if it may."""
-        session, queue, _, statement, _ = turn
+        session, queue, _, statement, *_ = turn
         anywhere = session.state.nodes.order[0]
         try:
             for number, task in enumerate(tasks):

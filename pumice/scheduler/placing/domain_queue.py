@@ -70,7 +70,7 @@ def _limits(session: Session, job: JobInfo, *, whole: bool = True) -> Sequence[L
     said = [each.network_topology for each in spec.sub_group_policy or ()]
     if whole:
         said.append(spec.network_topology)
-    return [limit_of(each, session.levels.tree) for each in said if each is not None]
+    return [limit_of(each, session.levels) for each in said if each is not None]
 
 
 def _gets_domain(session: Session, job: JobInfo) -> bool:
@@ -88,9 +88,8 @@ class DomainQueue:
         self._rest: PodQueue | Units | None = None
         self._members = MembersOf(session, job)
         self._last: Collection[str] = ()
-        tree = session.levels.tree
-        spec = job.group.spec if job.group is not None else None
-        self._limit = limit_of(spec.network_topology if spec is not None else None, tree)
+        topology = job.group.spec.network_topology if job.group is not None else None
+        self._limit = limit_of(topology, session.levels)
 
     def __bool__(self) -> bool:
         return bool(self._pods if self._rest is None else self._rest)
@@ -106,7 +105,7 @@ class DomainQueue:
 
     def fill(self, of: GangTurn, outcome: JobOutcome) -> bool:
         """Place or promise pods until the gang is ready or cannot become so; whether it is ready."""
-        session, _, job, statement, _ = of
+        session, _, job, statement, *_ = of
         is_ready = session.answers.is_ready(job)
         refusal = self._why_hopeless() if self._rest is None else None
         if refusal is not None:
@@ -135,9 +134,11 @@ class DomainQueue:
 
     def _why_hopeless(self) -> Reason | None:
         """Why no domain can be meant, or none may be used any more; None if one may."""
-        session, job, tree = self._session, self._job, self._session.levels.tree
+        session, job = self._session, self._job
         policies = (job.group.spec.sub_group_policy if job.group is not None else None) or ()
-        limits = [limit_of_part(each.network_topology, self._limit, tree) for each in policies]
+        limits = [
+            limit_of_part(each.network_topology, self._limit, session.levels) for each in policies
+        ]
         if not _gets_domain(session, job):
             return WITHOUT_PLUGIN
         problem = next((each.problem for each in (self._limit, *limits) if each.problem), None)

@@ -24,7 +24,7 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
 
-__all__ = ["Around", "DomainSearch", "FoundDomain", "Trial"]
+__all__ = ["Around", "DomainSearch", "Trial"]
 
 Around = Sequence[SideBySide]
 """Domains in sets of one tier, in the order in which they are tried; with each domain there are those in it, the widest are last."""
@@ -49,20 +49,6 @@ class Trial(NamedTuple):
     outcome: JobOutcome
 
 
-class FoundDomain(NamedTuple):
-    """Where the pods of a request were placed.
-
-    Attributes:
-        domain: The domain.
-        placed: What they have got there.
-        score: How good it is.
-    """
-
-    domain: Domain
-    placed: Placed
-    score: float
-
-
 class DomainSearch:
     """Searches of one turn of a gang.
 
@@ -73,10 +59,10 @@ class DomainSearch:
     def __init__(self, turn: GangTurn) -> None:
         """Begin with nothing tried."""
         self._turn = turn
-        self._session, self._queue, self._job, self._statement, promising = turn
+        self._session, self._queue, self._job, self._statement, promises, _ = turn
         self._levels = turn.session.levels
         self._tree = turn.session.levels.tree
-        self._goals = (Placed.PLACES, Placed.PROMISES) if promising is None else (Placed.PROMISES,)
+        self._goals = (Placed.PROMISES,) if promises else (Placed.PLACES, Placed.PROMISES)
         self.trials: list[Trial] = []
 
     # -- domains -----------------------------------------------------------------------------
@@ -124,8 +110,8 @@ class DomainSearch:
 
     # -- the search --------------------------------------------------------------------------
 
-    def find(self, request: DomainRequest, around: Around) -> FoundDomain | None:
-        """Place the pods of a request in the best domain; None, and nothing is placed, if there is none."""
+    def find(self, request: DomainRequest, around: Around) -> float | None:
+        """Place the pods of a request in the best domain; how good it is. None, and nothing is placed, if there is none."""
         for domains in self.domains(request, around):
             self._session.time.check()
             found = self._best_of(request, domains)
@@ -135,7 +121,7 @@ class DomainSearch:
                 return None
         return None
 
-    def _best_of(self, request: DomainRequest, domains: SideBySide) -> FoundDomain | None:
+    def _best_of(self, request: DomainRequest, domains: SideBySide) -> float | None:
         """Place the pods in the best one of some domains of a tier."""
         now, later = self.rooms(request, domains)
         if not later.any():
@@ -152,7 +138,7 @@ class DomainSearch:
                     domain = domains.domains[place]
                     placed = self._try(request, domain, least)
                     if placed >= least:
-                        return FoundDomain(domain, placed, float(worth[place]))
+                        return float(worth[place])
                     if placed is Placed.NOTHING:
                         hopeless.add(place)
                     if self.is_refused_by_queue:

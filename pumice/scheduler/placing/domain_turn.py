@@ -78,7 +78,7 @@ class DomainTurn:
     ) -> None:
         """Begin with nothing placed; pods go into domains inside `around`."""
         self._turn = turn
-        self._session, self._queue, self._job, self._statement, self._promising = turn
+        self._session, self._queue, self._job, self._statement, self._promises, _ = turn
         self._limit = limit
         self._members = members
         self._limit_of_rest = NO_LIMIT
@@ -89,7 +89,7 @@ class DomainTurn:
 
     def _placed(self) -> Placed:
         """What the gang has got."""
-        if self._promising is None and self._turn.has_enough:
+        if not self._promises and self._turn.has_enough:
             return Placed.PLACES
         return Placed(self._session.answers.is_pipelined(self._job))
 
@@ -242,11 +242,11 @@ class DomainTurn:
     ) -> float | None:
         """Place pods in one of these domains; how good it is, None if there is none."""
         placed, trials = self._statement.savepoint(), len(self._search.trials)
-        found = self._search.find(request, around)
-        if found is not None:
+        score = self._search.find(request, around)
+        if score is not None:
             if group is not None:
                 self._members[group].note(request.pods)
-            return found.score
+            return score
         if self._lost is None or placed > self._lost.placed:
             fit = group.of.promised if group is not None else 0
             self._lost = _Lost(placed, request, around, group, fit, self._search.trials[trials:])
@@ -285,8 +285,9 @@ class DomainTurn:
         )
 
     def _limit_of(self, group: SubGroup) -> Limit:
-        found = limit_of_part(group.topology, self._limit, self._session.levels.tree)
-        return self._limit_of_rest if group.topology is None else found
+        if group.topology is None:
+            return self._limit_of_rest
+        return limit_of_part(group.topology, self._limit, self._session.levels)
 
     # -- once it is ready --------------------------------------------------------------------
 

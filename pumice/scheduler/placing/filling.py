@@ -18,17 +18,7 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["Filling", "GangTurn", "Promising", "goes_on", "may_begin"]
-
-
-class Promising(NamedTuple):
-    """Says that pods are only promised their places, also those that are free, and only until the minimum has some.
-
-    Attributes:
-        reclaims: Whether their queue must be entitled to take back what they need.
-    """
-
-    reclaims: bool
+__all__ = ["Filling", "GangTurn", "goes_on", "may_begin"]
 
 
 class GangTurn(NamedTuple):
@@ -39,20 +29,23 @@ class GangTurn(NamedTuple):
         queue: The queue of the gang.
         job: The gang.
         statement: Takes the decisions.
-        promising: Given if nothing is to be bound; no reasons of nodes are then looked for.
+        promises: Whether pods are only promised their places, also those that are free, and only until the minimum has some; no reasons
+            of nodes are then looked for.
+        reclaims: Whether their queue must be entitled to take back what they need.
     """
 
     session: Session
     queue: Queue
     job: JobInfo
     statement: Statement
-    promising: Promising | None = None
+    promises: bool = False
+    reclaims: bool = False
 
     @property
     def has_enough(self) -> bool:
         """Whether the gang may begin; if pods are only promised their places, whether it has what it needs."""
         answers, job = self.session.answers, self.job
-        if self.promising is not None:
+        if self.promises:
             return answers.is_pipelined(job) and not answers.is_starving(job)
         if job.sub_groups is None:
             return answers.is_ready(job)
@@ -65,7 +58,7 @@ class Filling:
     def __init__(self, turn: GangTurn, outcome: JobOutcome) -> None:
         """Begin with nothing placed; `outcome` takes the reasons."""
         self._turn = turn
-        self._session, self._queue, self._job, self._statement, self._promising = turn
+        self._session, self._queue, self._job, self._statement, self._promises, _ = turn
         self._outcome = outcome
         self._failed_roles: set[str] = set()
 
@@ -75,7 +68,7 @@ class Filling:
         If they are only promised, until it has what it needs.
         """
         if isinstance(tasks, PodQueue):
-            is_bound = self._promising is None and len(tasks) > 1
+            is_bound = not self._promises and len(tasks) > 1
             least = self._session.answers.lacking(self._job) if is_bound else 1
             return self.pods(
                 tasks, lambda: self._turn.has_enough, self._goes_on_without, least=least
@@ -117,10 +110,9 @@ class Filling:
         if unit.sub_group is not None and unit.is_whole:
             tasks, group = list(unit.tasks.left()), unit.sub_group
             is_first = self._outcome.failed is None
-            promised = self._promising is not None
             self.pods(
                 unit.tasks,
-                lambda: group.is_pipelined if promised else group.is_ready,
+                lambda: group.is_pipelined if self._promises else group.is_ready,
                 lambda _: unit.may_be_whole,
             )
             if not group.is_pipelined:
@@ -171,7 +163,7 @@ class Filling:
                 continue
             impossible = answers.why_impossible(task.shape)
             refusal = impossible or answers.why_not_allocatable(queue, task)
-            if refusal is None and self._promising is not None and self._promising.reclaims:
+            if refusal is None and self._turn.reclaims:
                 refusal = answers.why_not_preemptive(queue, task)
             if refusal is not None:
                 outcome.refused = refusal
@@ -184,7 +176,7 @@ class Filling:
             if not self._place(task, tasks, near):
                 if tasks.defer(task):
                     continue
-                if outcome.failed is None and self._promising is None:
+                if outcome.failed is None and not self._promises:
                     ranking = session.ranking(task, queue.metadata.name)
                     outcome.failed = (task, ranking.why_not())
                 failed.add(session.alike(task))
@@ -198,39 +190,29 @@ class Filling:
         return is_done()
 
     def _place(self, task: TaskInfo, tasks: PodQueue, near: RankOrder | None) -> bool:
-        session, statement = self._session, self._statement
+        session, is_later = self._session, False
         ranking = session.ranking(task, self._queue.metadata.name)
-        nodes = session.state.nodes.order
         if near is not None:
             row, is_later = near.choose(task, ranking, tasks.group)
+        else:
+            nominated = session.nominations.row(task) if task.nominated else NOWHERE
+            row = ranking.only(nominated)
             if row == NOWHERE:
-                return False
-            if is_later or self._promising is not None:
-                statement.pipeline(task, nodes[row])
-            else:
-                statement.allocate(task, nodes[row])
-                ranking.taken(row)
-            return True
-        row = NOWHERE
-        if task.nominated:
-            row = ranking.only(session.nominations.row(task))
+                row = ranking.best(task, tasks.group)
+            if row == NOWHERE:
+                is_later = True
+                row = ranking.only(nominated, later=True)
+            if row == NOWHERE:
+                row = ranking.best_later(task)
         if row == NOWHERE:
-            row = ranking.best(task, tasks.group)
-        if row != NOWHERE and self._promising is None:
-            statement.allocate(task, nodes[row])
+            return False
+        node = session.state.nodes.order[row]
+        if is_later or self._promises:
+            self._statement.pipeline(task, node)
+        else:
+            self._statement.allocate(task, node)
             ranking.taken(row)
-            return True
-        if row != NOWHERE:
-            statement.pipeline(task, nodes[row])
-            return True
-        if task.nominated:
-            row = ranking.only(session.nominations.row(task), later=True)
-        if row == NOWHERE:
-            row = ranking.best_later(task)
-        if row != NOWHERE:
-            statement.pipeline(task, nodes[row])
-            return True
-        return False
+        return True
 
 
 def may_begin(session: Session, job: JobInfo, statement: Statement) -> bool:

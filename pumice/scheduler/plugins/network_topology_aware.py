@@ -70,14 +70,14 @@ class NetworkTopologyAware:
             return Vote.ABSTAIN
         if spec.network_topology is None and spec.sub_group_policy is None:
             return Vote.ABSTAIN
-        tree = self._session.levels.tree
-        whole = limit_of(spec.network_topology, tree)
+        levels = self._session.levels
+        whole = limit_of(spec.network_topology, levels)
         refusal = self._why_not(whole, job.required, "")
         pods = int(job.minimum[PODS])
         for policy in spec.sub_group_policy or ():
             if refusal is not None or not policy.min_sub_groups:
                 continue
-            limit = limit_of_part(policy.network_topology, whole, tree)
+            limit = limit_of_part(policy.network_topology, whole, levels)
             size = policy.sub_group_size or 1
             is_known = len(job.min_task) == 1 and pods > 0  # pods of one task are equal
             asked = [(column, each * size // pods) for column, each in job.required if is_known]

@@ -195,9 +195,8 @@ class EmptyNodes:
                 of = group.of if (group := groups.of(task)) is not None else None
                 if of is not None and of.ready < of.minimum and not of.partial:
                     parts.setdefault(of, []).append(task)
-            tree = self._levels.tree
             together += [
-                (tasks, of.size, limit_of_part(of.policy.network_topology, whole, tree))
+                (tasks, of.size, limit_of_part(of.policy.network_topology, whole, self._levels))
                 for of, tasks in parts.items()
             ]
         kind = (job.queue, job.key if has_reserved else "")
@@ -206,7 +205,7 @@ class EmptyNodes:
     def _limit(self, job: JobInfo) -> Limit:
         if job.group is None or not self._reads_network():
             return NO_LIMIT
-        return limit_of(job.group.spec.network_topology, self._levels.tree)
+        return limit_of(job.group.spec.network_topology, self._levels)
 
     def _held(self, job: JobInfo) -> list[int]:
         """Rows of the nodes on which pods hold places."""

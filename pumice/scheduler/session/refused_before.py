@@ -105,7 +105,7 @@ class RefusedBefore:
         """True if no domain has as much free as a gang requires that must be in one; added up over its nodes."""
         if not parked.causes & _DOMAIN or job.group is None or not self._view.reads_network():
             return False
-        limit = limit_of(job.group.spec.network_topology, self._view.levels.tree)
+        limit = limit_of(job.group.spec.network_topology, self._view.levels)
         if not limit.is_hard or limit.tier is None:
             return False
         return any(

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from pumice.api.jobs import NetworkTopology
 from pumice.scheduler.results import Reason
-from pumice.scheduler.topology.tree import NetworkTree
+from pumice.scheduler.topology.levels import Levels
 
 __all__ = ["NO_LIMIT", "Limit", "limit_of", "limit_of_part"]
 
@@ -26,13 +26,14 @@ class Limit(NamedTuple):
 NO_LIMIT = Limit(None)
 
 
-def limit_of(topology: NetworkTopology | None, tree: NetworkTree) -> Limit:
+def limit_of(topology: NetworkTopology | None, levels: Levels) -> Limit:
     """The limit of a gang, or of what is in no other gang.
 
     Mode hard without a tier counts as soft: any tier will do, so that nothing could be enforced.
     """
     if topology is None:
         return NO_LIMIT
+    tree = levels.tree
     tier, name = topology.highest_tier_allowed, topology.highest_tier_name
     if topology.mode == "soft" or (tier is None and not name):
         return Limit(tree.root.tier)
@@ -40,21 +41,14 @@ def limit_of(topology: NetworkTopology | None, tree: NetworkTree) -> Limit:
         tier = tree.tier_named(name)
         if tier is None:
             return Limit(None, True, _unknown(f'the tier name "{name}"', {"tierName": name}))
-    lowest = tree.by_tier()[0][0]
-    if tier < lowest:
+    if tier < tree.root.tier and not any(map(len, levels.below(tree.root, tier))):
         return Limit(None, True, _unknown(f"tier {tier} or lower", {"highestTier": tier}))
     return Limit(tier, is_hard=True)
 
 
-def limit_of_part(topology: NetworkTopology | None, whole: Limit, tree: NetworkTree) -> Limit:
-    """The limit of a sub-group.
-
-    Args:
-        topology: What is said of the sub-group.
-        whole: The limit of its gang. A soft sub-group prefers low tiers inside the gang's domain.
-        tree: The network.
-    """
-    own = limit_of(topology, tree)
+def limit_of_part(topology: NetworkTopology | None, whole: Limit, levels: Levels) -> Limit:
+    """The limit of a sub-group of a gang with a limit: a soft one prefers low tiers inside the gang's domain."""
+    own = limit_of(topology, levels)
     if own.tier is None or own.is_hard or not whole.is_hard or whole.tier is None:
         return own
     return Limit(whole.tier)

@@ -74,7 +74,6 @@ class NetworkTree:
         self._faults: dict[str, tuple[str, ...]] = {}
         self._layout = -1
         self._masks: dict[str, Bools] = {}
-        self._by_tier: Sequence[tuple[int, Sequence[Domain]]] = ()
 
     # -- events ------------------------------------------------------------------------------
 
@@ -128,7 +127,6 @@ class NetworkTree:
                     self._masks.pop(domain.name, None)
         if touched:
             self.version += 1
-            self._by_tier = ()
         return touched
 
     def _changed(self) -> None:
@@ -164,18 +162,6 @@ class NetworkTree:
         """The tier of a name; the lowest one if it has several, None if no HyperNode has it."""
         self._link()
         return self._tiers.get(name)
-
-    def by_tier(self) -> Sequence[tuple[int, Sequence[Domain]]]:
-        """Domains with ready nodes by tier, the lowest first, those of a tier in the order of names; the root is last."""
-        self._settle()
-        if not self._by_tier:
-            tiers: dict[int, list[Domain]] = {}
-            for domain in self._domains.values():
-                if self.mask(domain).any():
-                    tiers.setdefault(domain.tier, []).append(domain)
-            tiers[self._root.tier] = [self._root]
-            self._by_tier = tuple((tier, tuple(tiers[tier])) for tier in sorted(tiers))
-        return self._by_tier
 
     def mask(self, domain: Domain) -> Bools:
         """Rows of the ready nodes in a domain; it cannot be written to."""
@@ -242,7 +228,6 @@ class NetworkTree:
         if self._layout != self._table.layout:
             self._layout = self._table.layout
             self._masks.clear()
-            self._by_tier = ()
 
     def _link(self) -> None:
         """Make the domains and their links, if a HyperNode has changed."""
@@ -250,7 +235,6 @@ class NetworkTree:
             return
         self._is_linked = True
         self._masks.clear()
-        self._by_tier = ()
         domains = self._domains = {
             name: Domain(name, spec.tier, spec.tier_name)
             for name, spec in sorted(

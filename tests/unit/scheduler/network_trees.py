@@ -10,6 +10,7 @@ from pumice.api.meta import format_time
 from pumice.api.nodes import Node
 from pumice.scheduler.model.axis import Axis
 from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.topology.tree import Domain, NetworkTree
 
 Raw = dict[str, Any]
@@ -55,6 +56,7 @@ class Network:
     def __init__(self) -> None:
         self.table = NodeTable(Axis(), {})
         self.tree = NetworkTree(self.table)
+        self.levels = Levels(self.tree)
 
     def set_node(
         self, name: str, labels: Mapping[str, str] | None = None, *, is_ready: bool = True
@@ -92,6 +94,13 @@ class Network:
         """Names of the ready nodes in a domain."""
         return " ".join(self.table.names[row] for row in self.tree.mask(domain).nonzero()[0])
 
+    def by_tier(self) -> dict[int, list[str]]:
+        """Names of the domains with ready nodes, by tier."""
+        self.levels.settle()
+        root = self.settle().root
+        sets = [each.domains for each in self.levels.below(root, root.tier) if len(each)]
+        return {found[0].tier: [each.name for each in found] for found in sets}
+
     def picture(self) -> Raw:
         """All that can be asked of the tree, as data."""
         tree = self.settle()
@@ -108,7 +117,7 @@ class Network:
                 each.name: self.in_domain(each) for each in (tree.root, *tree.domains.values())
             },
             "lowest": [tree.lowest(row).name for row in range(len(self.table))],
-            "by tier": [(tier, [each.name for each in found]) for tier, found in tree.by_tier()],
+            "by tier": self.by_tier(),
             "names": {name: tree.tier_named(name) for name in ("x", "y", "")},
             "faults": dict(tree.faults),
         }
