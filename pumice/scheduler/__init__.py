@@ -5,8 +5,9 @@ simulate` does the same with files.
 """
 
 from pumice.scheduler.budget import Budget
-from pumice.scheduler.config import Config, ConfigError, load_config
+from pumice.scheduler.config import ConfigError, load_config
 from pumice.scheduler.cycle.run import run_cycle
+from pumice.scheduler.options import Config
 from pumice.scheduler.registry import SchedulerRegistry, builtin_registry, default_registry
 from pumice.scheduler.results import CycleResult, Event, PodVerdict, Reason
 from pumice.scheduler.state.watched_cluster import ClusterState

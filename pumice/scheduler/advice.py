@@ -21,8 +21,6 @@ from pumice.api.queues import Queue
 from pumice.scheduler import Reason
 from pumice.scheduler.simulate import ClusterObjects, Simulation, Subject
 
-__all__ = ["Advice", "advise"]
-
 _KINDS = 4
 """Kinds of nodes that are tried, the most frequent ones first."""
 _QUEUES = 4

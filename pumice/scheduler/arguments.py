@@ -12,8 +12,6 @@ from pumice.api.fields import did_you_mean
 from pumice.api.json_words import shown
 from pumice.api.meta import parse_bool
 
-__all__ = ["ERROR_CACHE", "Arguments", "SchedulerArgument", "Value"]
-
 Value = bool | int | float | str
 
 _EXPECTED = {

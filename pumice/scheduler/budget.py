@@ -27,16 +27,6 @@ import msgspec
 
 from pumice.scheduler.model.jobs import JobInfo
 
-__all__ = [
-    "GANG_LIMIT",
-    "MAX_GANGS",
-    "TOO_SLOW",
-    "Budget",
-    "OverBudgetError",
-    "Rounds",
-    "TimeShares",
-]
-
 GANG_LIMIT = 3.0
 """Number of budgets after which the turn of a single gang is interrupted."""
 

@@ -28,8 +28,6 @@ from pumice.scheduler.options import SWITCHES, Config, PluginOption
 from pumice.scheduler.registry import SchedulerRegistry, default_registry
 from pumice.scheduler.specs import PluginSpec
 
-__all__ = ["DEFAULT", "Config", "ConfigError", "load_config"]
-
 DEFAULT = """\
 # Pumice's default. Queues share the cluster by weight, within their guarantees and capabilities, and take
 # back what they deserve (proportion; use capacity in its place where queues form a tree or state what they

@@ -18,8 +18,6 @@ from pumice.scheduler.registry import PLANNED_PLUGINS, SchedulerRegistry
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.settings import FilePart, document, read_leniently, refuse
 
-__all__ = ["SchedulerFile", "read_config"]
-
 _FILE = "volcano-scheduler.conf"
 """Key of a ConfigMap that holds the configuration, by convention."""
 

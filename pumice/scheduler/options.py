@@ -18,17 +18,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.scheduler.state.watched_cluster import ClusterState
 
-__all__ = [
-    "SWITCHES",
-    "Config",
-    "Measure",
-    "PluginOption",
-    "Step",
-    "idle_actions",
-    "open_session",
-    "unmeasured",
-]
-
 SWITCHES: Mapping[str, bool] = {
     **{each.switch: True for each in Extensions().points().values() if each.switch},
     "enableHierarchy": False,

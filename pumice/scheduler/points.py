@@ -22,33 +22,6 @@ from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 
-__all__ = [
-    "PREEMPTING",
-    "RECLAIMING",
-    "Combined",
-    "DomainFilter",
-    "DomainFit",
-    "DomainScore",
-    "DomainScorePoint",
-    "Extension",
-    "Extensions",
-    "FilterPoint",
-    "FilterResult",
-    "NodeChoice",
-    "PodClass",
-    "Point",
-    "QueueGroups",
-    "Refusal",
-    "Scope",
-    "ScorePoint",
-    "SortKey",
-    "Step",
-    "TaskScorePoint",
-    "VictimPoint",
-    "Vote",
-    "WordedOnce",
-]
-
 T = TypeVar("T")
 
 PREEMPTING = ("preempt", "gangpreempt")

@@ -42,8 +42,6 @@ from pumice.scheduler.points import (
 from pumice.scheduler.results import Reason
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["Registrar"]
-
 T = TypeVar("T")
 
 

@@ -46,13 +46,6 @@ from pumice.scheduler.plugins import (
 )
 from pumice.scheduler.specs import ActionSpec, PluginSpec
 
-__all__ = [
-    "PLANNED_PLUGINS",
-    "SchedulerRegistry",
-    "builtin_registry",
-    "default_registry",
-]
-
 _PLUGINS = "pumice.scheduler_plugins"
 _ACTIONS = "pumice.scheduler_actions"
 

@@ -9,8 +9,6 @@ import msgspec
 from pumice.api.messages import shortened
 from pumice.api.podgroups import PodGroupStatus
 
-__all__ = ["OTHER_SCHEDULER", "CycleResult", "Event", "Finding", "PodVerdict", "Reason"]
-
 OTHER_SCHEDULER = "OtherScheduler"
 """Reason of a gang that has too few pods because some that name it are left to another scheduler."""
 

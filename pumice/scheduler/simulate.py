@@ -41,8 +41,6 @@ from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.state.usage import STATE_KEY, SavedUsage
 from pumice.scheduler.topology.whereabouts import whereabouts
 
-__all__ = ["ClusterObjects", "Simulation", "Subject", "UnreadableObjectError"]
-
 Subject = Node | PodGroup | Pod | Queue
 """An object that changes while a simulation is followed."""
 

@@ -10,8 +10,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.view import SessionView
 
-__all__ = ["ActionSpec", "Plugin", "PluginSpec"]
-
 
 class Plugin(Protocol):
     """A plugin of one session. It registers functions and reads the view."""

@@ -29,8 +29,6 @@ from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["Figure", "SessionView"]
-
 Figure = Literal["deserved", "capacity", "real_capacity", "share", "overused"]
 """What plugins compute about queues: amounts by row and column for the first three, a number by row for the others."""
 

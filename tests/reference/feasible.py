@@ -10,7 +10,7 @@ from pumice.api.pods import Pod
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import ClusterState, load_config
 from pumice.scheduler.options import open_session
-from pumice.scheduler.session.node_ranking import NOWHERE
+from pumice.scheduler.session.node_values import NOWHERE
 from tests.reference.records import FAMILIES, Record, families, key_of
 from tests.reference.volumes import STORAGE_CLASSES
 

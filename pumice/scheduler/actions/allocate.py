@@ -28,8 +28,6 @@ from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.waiting.parked import Cause, bounds
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
-__all__ = ["SPEC", "admitted", "place_gangs", "run"]
-
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Give every queue its turns until no queue has pods left to try."""

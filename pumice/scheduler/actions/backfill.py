@@ -12,8 +12,6 @@ from pumice.scheduler.model.tasks import PENDING
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 
-__all__ = ["SPEC", "run"]
-
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Place pods without requests of gangs that need no others."""

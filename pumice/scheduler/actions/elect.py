@@ -20,8 +20,6 @@ from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.state.reserved_nodes import Reservation, restored, timed_out
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "restore", "run"]
-
 _TRIES = 8
 """Maximum number of gangs that are skipped in one cycle because the cluster cannot hold them; the next one skips others."""
 

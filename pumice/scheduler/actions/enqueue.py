@@ -15,8 +15,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "run"]
-
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in the gangs to which the plugins agree."""

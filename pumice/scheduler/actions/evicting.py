@@ -24,8 +24,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
-__all__ = ["evicting"]
-
 
 def evicting(
     setting: EvictionSetting, summary: str, arguments: Sequence[SchedulerArgument] = ()

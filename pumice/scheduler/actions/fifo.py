@@ -11,8 +11,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.waiting.parked import Cause
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
-__all__ = ["hold_back", "leave"]
-
 
 def hold_back(session: Session, queue: Queue, first: JobInfo, line: PriorityQueue[JobInfo]) -> None:
     """Refuse the gangs behind one that does not fit; those that have begun stay in the priority queue."""

@@ -8,8 +8,6 @@ from pumice.scheduler.actions.evicting import evicting
 from pumice.scheduler.arguments import SchedulerArgument
 from pumice.scheduler.eviction.settings import EvictionSetting
 
-__all__ = ["BY_GANG", "SPEC"]
-
 SPEC = evicting(
     EvictionSetting("preempt", reclaims=False, by_gang=False),
     "Evicts pods for more important gangs of the same queue, and for more important pods of the same gang.",

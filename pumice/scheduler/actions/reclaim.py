@@ -8,8 +8,6 @@ its evictions are undone.
 from pumice.scheduler.actions.evicting import evicting
 from pumice.scheduler.eviction.settings import EvictionSetting
 
-__all__ = ["BY_GANG", "SPEC"]
-
 SPEC = evicting(
     EvictionSetting("reclaim", reclaims=True, by_gang=False),
     "Evicts pods of queues that have more than they deserve for queues that have less.",

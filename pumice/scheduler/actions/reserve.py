@@ -19,8 +19,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.state.reserved_nodes import MAX_NODES, WAITING, Reservation
 
-__all__ = ["SPEC", "behind_others", "run", "why_no_target"]
-
 _TIMEOUT = "timeoutSeconds"
 
 

@@ -10,8 +10,6 @@ from pumice.scheduler.results import Event
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 
-__all__ = ["SPEC", "run"]
-
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Evict the pods that the first tier selects that selects any."""

@@ -15,8 +15,6 @@ from pumice.scheduler.buckets.task_rules import NONE, TopologyRules
 from pumice.scheduler.model.axis import CPU, MEMORY, PODS
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, Natural, SchedulingStatus, TaskInfo
 
-__all__ = ["Bucket", "Buckets", "weight_of"]
-
 _MEBIBYTE = 1024 * 1024
 
 

@@ -13,8 +13,6 @@ from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = ["Stack", "Stacks", "balanced"]
-
 Kind = tuple[str, int]
 """Task in the job and number of the shape: all that matters about a pod here."""
 

@@ -12,8 +12,6 @@ import msgspec
 from pumice.api import keys
 from pumice.api.task_lists import read_groups, read_order
 
-__all__ = ["TopologyError", "TopologyRules", "check_rules", "read_rules"]
-
 Groups = tuple[tuple[str, ...], ...]
 
 LONGEST = 16 * 1024

@@ -31,8 +31,6 @@ from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.topology.whereabouts import whereabouts
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Bound, Cause, Parked, bounds
 
-__all__ = ["Closing", "broken_topology", "not_enforced", "unenforced"]
-
 _LEFT = 300.0
 """Seconds after which no room is kept for a gang that has entered its queue and has no pods."""
 

@@ -11,15 +11,6 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import FAILED, PENDING, PIPELINED, RUNNING, SUCCEEDED
 from pumice.scheduler.results import Reason
 
-__all__ = [
-    "SCHEDULED_REASON",
-    "is_releasing",
-    "next_conditions",
-    "next_phase",
-    "standing_message",
-    "with_counters",
-]
-
 UNSCHEDULABLE_TYPE = "Unschedulable"
 SCHEDULED_TYPE = "Scheduled"
 SCHEDULED_REASON = "tasks in gang are ready to be scheduled"

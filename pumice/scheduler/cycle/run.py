@@ -23,8 +23,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["run_cycle"]
-
 
 def run_cycle(
     state: ClusterState,

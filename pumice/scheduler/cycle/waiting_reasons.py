@@ -15,8 +15,6 @@ from pumice.scheduler.results import OTHER_SCHEDULER, Finding, PodVerdict, Reaso
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 
-__all__ = ["find"]
-
 _GATED = PodVerdict("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")
 _UNSCHEDULABLE = "Unschedulable"
 _WITH_ITS_GANG = PodVerdict(_UNSCHEDULABLE, "waits for its gang; the PodGroup says why")

@@ -13,8 +13,6 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement, Steps
 
-__all__ = ["Cost", "EvictionAttempt", "EvictionPlace", "EvictionPlaces", "FoundRoom"]
-
 _EXTENSIONS = 6
 """Trials with ever more bundles gone, each time four times as many, for which arithmetic says that there is room."""
 

@@ -19,8 +19,6 @@ from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import Reversed
 
-__all__ = ["VictimBundle", "VictimOrder", "broken_gangs", "bundles", "wanted_columns"]
-
 
 class VictimBundle(msgspec.Struct, frozen=True, eq=False):
     """Pods that go together.

@@ -27,8 +27,6 @@ from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.topology.limits import limit_of
 from pumice.scheduler.topology.tree import Domain
 
-__all__ = ["DomainPlaces", "request_of"]
-
 _ASKED = 32
 """Pods about which plugins are asked first; the number doubles each time."""
 

@@ -24,8 +24,6 @@ from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 
-__all__ = ["NodeBounds", "NodePlaces", "highest_importance"]
-
 NO_VICTIM = -(1 << 63)
 """Highest priority of no victims."""
 

@@ -10,8 +10,6 @@ from pumice.scheduler.model.free_room import places
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.placing.requests import Demand
 
-__all__ = ["Room"]
-
 
 class Room:
     """Places on nodes, kept current while bundles go and are put back."""

@@ -30,8 +30,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.session.victims import EvictionFailure
 
-__all__ = ["Search"]
-
 
 class Search:
     """The search of one action in one session.

@@ -14,8 +14,6 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.points import Extension, SortKey
 from pumice.scheduler.session.session import Session
 
-__all__ = ["MOST_DOMAINS", "EvictionRules", "EvictionSetting", "inside_job", "rules_for"]
-
 MOST_DOMAINS = 8
 
 

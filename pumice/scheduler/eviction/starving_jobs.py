@@ -19,8 +19,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.waiting.parked import Parked
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 
-__all__ = ["lacking", "may_help", "starving_jobs", "waiting_tasks", "waits"]
-
 INTERVAL = 1.0
 """Seconds between two searches for all gangs."""
 

@@ -22,9 +22,6 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import EvictionFailure, VictimAnswers, judge
 
-__all__ = ["Survey", "Surveys", "accepted_gangs", "may_go"]
-
-
 _KEPT = 64
 """Surveys that are kept at most; each has some bytes for every running pod."""
 

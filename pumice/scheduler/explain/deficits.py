@@ -15,17 +15,6 @@ from pumice.scheduler.model.tasks import TENTATIVE, SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.view import SessionView
 
-__all__ = [
-    "Deficit",
-    "amount_text",
-    "deficit_text",
-    "demand",
-    "insufficient",
-    "refusal",
-    "reserved_by",
-    "shortages",
-]
-
 _HOLDERS = 3
 """Gangs that a reason names at most."""
 

@@ -17,8 +17,6 @@ from pumice.scheduler.model.axis import CPU, Bools, Floats
 from pumice.scheduler.model.free_room import FreeColumn, FreeColumns
 from pumice.scheduler.model.shapes import Need
 
-__all__ = ["NearestNode", "amount", "nearest", "nodes_of", "pods_of"]
-
 
 class NearestNode(msgspec.Struct, frozen=True):
     """What a pod asked for, and the node that came nearest to it.

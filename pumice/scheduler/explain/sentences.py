@@ -17,20 +17,6 @@ from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TITLES
 from pumice.scheduler.points import FilterResult
 
-__all__ = [
-    "EXAMPLES",
-    "INSUFFICIENT",
-    "FitFailure",
-    "Objections",
-    "Refusals",
-    "counted",
-    "fit_summary",
-    "gang_message",
-    "group_message",
-    "histogram",
-    "unavailable",
-]
-
 INSUFFICIENT = "Insufficient "
 """How a reason begins that is only a matter of room."""
 

@@ -19,8 +19,6 @@ from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.running_pods import Away
 
-__all__ = ["Entitlements"]
-
 
 class Entitlements(msgspec.Struct, frozen=True):
     """What queues may have and deserve, by row and column.

@@ -16,8 +16,6 @@ import numpy as np
 
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
 
-__all__ = ["DominantShare", "fair_shares"]
-
 
 def fair_shares(
     total: Floats, weights: Floats, requests: Floats, limits: Floats, guarantees: Floats

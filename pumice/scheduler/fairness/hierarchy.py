@@ -25,8 +25,6 @@ from pumice.scheduler.model.queue_specs import weight_of
 from pumice.scheduler.model.queues import MAX_DEPTH
 from pumice.scheduler.view import SessionView
 
-__all__ = ["ShareTree"]
-
 NodeKey = tuple[bool, float]
 """Place of a node among its siblings: unsaturated ones first, then the smaller share by weight."""
 

@@ -15,9 +15,6 @@ from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 
-__all__ = ["ReclaimRequest", "asked_by", "over_deserved"]
-
-
 _NONE = np.iinfo(np.int64).max
 
 

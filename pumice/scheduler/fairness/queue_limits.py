@@ -17,8 +17,6 @@ from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 
-__all__ = ["GuaranteeConflict", "Guarantees", "PathLimits"]
-
 
 class GuaranteeConflict(NamedTuple):
     """What keeps a queue from taking something that other queues are guaranteed.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from pumice.api.meta import LabelSelector, labels_match
-from pumice.api.not_here_yet import LONGEST_ABOUT_PODS as LONGEST
+from pumice.api.not_here_yet import LONGEST_ABOUT_PODS
 from pumice.api.pods import (
     Affinity,
     Pod,
@@ -20,21 +20,6 @@ from pumice.api.pods import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-
-__all__ = [
-    "LONGEST",
-    "NOTHING",
-    "PeerRequirement",
-    "PeerRules",
-    "Requirements",
-    "Selection",
-    "Spread",
-    "TermKey",
-    "holds",
-    "is_too_long",
-    "peer_rules",
-    "too_long",
-]
 
 Requirement = tuple[str, str, tuple[str, ...]]
 Requirements = tuple[Requirement, ...]
@@ -136,16 +121,16 @@ def too_long(spec: PodSpec) -> Iterator[str]:
     """Fields with more rules about other pods than are read."""
     affinity = spec.affinity or _NO_AFFINITY
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
-    if (near or apart) and len(_ENCODER.encode((near, apart))) > LONGEST:
+    if (near or apart) and len(_ENCODER.encode((near, apart))) > LONGEST_ABOUT_PODS:
         yield "affinity"
     constraints = spec.topology_spread_constraints
-    if constraints and len(_ENCODER.encode(constraints)) > LONGEST:
+    if constraints and len(_ENCODER.encode(constraints)) > LONGEST_ABOUT_PODS:
         yield "topologySpreadConstraints"
 
 
 def is_too_long(selector: LabelSelector | None) -> bool:
     """Whether a selector of a claim or a budget has more than is read."""
-    return selector is not None and len(_ENCODER.encode(selector)) > LONGEST
+    return selector is not None and len(_ENCODER.encode(selector)) > LONGEST_ABOUT_PODS
 
 
 def peer_rules(pod: Pod) -> PeerRules | None:

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 
 from pumice.api.volumes import CsiNode
 
-__all__ = ["Attached", "AttachmentTable", "More"]
-
 Attached = tuple[str, str]
 """A volume as nodes count it: its CSI driver, and its name there."""
 

@@ -16,20 +16,6 @@ from numpy.typing import NDArray
 from pumice.api.quantities import MILLI
 from pumice.api.requests import Amounts
 
-__all__ = [
-    "CPU",
-    "LARGEST",
-    "MEMORY",
-    "PODS",
-    "SCORED_CPU",
-    "SCORED_MEMORY",
-    "Axis",
-    "Bools",
-    "Floats",
-    "Ints",
-    "in_units",
-]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -15,8 +15,6 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.running_pods import RunningTable
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = ["Candidates", "Preemptor", "VictimCheck", "WhySpared", "any_preemptor", "gang_of"]
-
 
 class Preemptor(NamedTuple):
     """A pod for which others may be evicted.

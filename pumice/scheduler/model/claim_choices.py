@@ -19,8 +19,6 @@ from pumice.scheduler.model.node_selection import NodeSelection
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.model.volume_pools import VolumePool, suiting
 
-__all__ = ["ClaimChoices", "VolumeChoice", "Waiting"]
-
 Waiting = tuple[str | WantedVolume, ...]
 """Claims of a pod that wait: what they ask for, or the name of one that another pod may decide about."""
 

@@ -14,8 +14,6 @@ from pumice.scheduler.model.attachments import Attached
 from pumice.scheduler.model.claims import EXCLUSIVE, WantedVolume
 from pumice.scheduler.model.volume_pools import VolumeRecord
 
-__all__ = ["ClaimObjects"]
-
 
 class ClaimObjects:
     """All claims, volumes and classes; what is public is to be read only.

@@ -5,9 +5,10 @@ from collections.abc import Hashable, Sequence
 import msgspec
 
 from pumice.api.meta import ObjectMeta
+from pumice.api.not_here_yet import LONGEST_ABOUT_PODS
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolumeClaim
-from pumice.scheduler.model.affinity_terms import LONGEST, is_too_long
+from pumice.scheduler.model.affinity_terms import is_too_long
 from pumice.scheduler.model.attachments import Attached, AttachmentTable, More
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.claim_choices import ClaimChoices, Waiting
@@ -15,8 +16,6 @@ from pumice.scheduler.model.claim_objects import ClaimObjects
 from pumice.scheduler.model.claims import ZONES, Zone, ephemeral_claim_names
 from pumice.scheduler.model.node_selection import NodeSelection
 from pumice.scheduler.model.tasks import NEEDS_ROOM, TENTATIVE, SchedulingStatus, TaskInfo
-
-__all__ = ["ClaimTable"]
 
 
 class _Use(msgspec.Struct, frozen=True):
@@ -188,9 +187,7 @@ class ClaimTable:
         if claim.spec.volume_name:
             return self._why_not_named(claim)
         if is_too_long(claim.spec.selector):
-            return (
-                f"has a selector of more than {LONGEST // 1024} KiB, which is not read; shorten it"
-            )
+            return f"has a selector of more than {LONGEST_ABOUT_PODS // 1024} KiB, which is not read; shorten it"
         if not name:
             return "has no storage class; create a PersistentVolume that suits it"
         found = self.objects.classes.get(name)

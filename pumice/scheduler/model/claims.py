@@ -9,16 +9,6 @@ from pumice.api.pods import PodVolume
 from pumice.api.quantities import QuantityError, parse_milli
 from pumice.api.volumes import PersistentVolumeClaim
 
-__all__ = [
-    "EXCLUSIVE",
-    "ZONES",
-    "WantedVolume",
-    "Zone",
-    "claim_names",
-    "ephemeral_claim_names",
-    "size_of",
-]
-
 EXCLUSIVE = "ReadWriteOncePod"
 """Access mode of claims that one pod at a time may use."""
 ZONES = {

@@ -10,8 +10,6 @@ import numpy as np
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.tasks import PIPELINED, RELEASING, SchedulingStatus
 
-__all__ = ["CountSum", "DomainCounts", "Domains", "Parts", "PodCounts", "Topology", "total"]
-
 _FEW = 32
 """Nodes with pods up to which counts by node are added up one by one, and changes up to which a sum follows them."""
 

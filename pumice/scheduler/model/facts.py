@@ -14,8 +14,6 @@ from pumice.api.nodes import Node, Taint
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.nodes import NodeTable
 
-__all__ = ["ABSENT", "LabelColumn", "NodeFacts", "TaintSet", "integer"]
-
 ABSENT = -1
 """Number of a label that a node does not have."""
 

@@ -15,8 +15,6 @@ from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.rows import Rows, TouchedRows
 from pumice.scheduler.model.shapes import Need, PodShape
 
-__all__ = ["FreeColumn", "FreeColumns", "Needs", "RowPlaces", "least", "places"]
-
 _EXACT = 1 << 50
 
 

@@ -12,8 +12,6 @@ from pumice.scheduler.model.domains import DomainCounts
 from pumice.scheduler.model.peer_groups import HAS_LABEL, Mark
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = ["GroupMembers", "GroupTree", "Held", "PeerClass", "PeerGroup", "Side"]
-
 S = TypeVar("S", Mark, Selection)
 
 Side = Literal["repelling", "attracting"]

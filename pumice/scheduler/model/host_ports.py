@@ -7,8 +7,6 @@ Two pods need the same port if the protocols and ports are equal and the address
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["HostPort", "PortBlock", "PortUse", "PortUsers", "are_taken", "is_one_port", "port_use"]
-
 HostPort = tuple[str, str, int]
 """Protocol, address (`0.0.0.0` for all) and port."""
 

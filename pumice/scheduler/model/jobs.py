@@ -31,8 +31,6 @@ from pumice.scheduler.model.tasks import (
 )
 from pumice.scheduler.results import Finding
 
-__all__ = ["ChargedPods", "JobInfo"]
-
 _PENDING, _PIPELINED, _BOUND, _RUNNING, _RELEASING, _SUCCEEDED, _FAILED = map(
     int, (PENDING, PIPELINED, BOUND, RUNNING, RELEASING, SUCCEEDED, FAILED)
 )

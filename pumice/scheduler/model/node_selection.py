@@ -16,8 +16,6 @@ from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.selectors import NodeMatcher
 
-__all__ = ["NodeSelection", "affinity_key"]
-
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _NOWHERE: Ints = np.zeros(0, dtype=np.int64)
 

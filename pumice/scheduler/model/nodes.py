@@ -19,8 +19,6 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running_pods import VICTIMS, RunningTable
 from pumice.scheduler.model.tasks import NEEDS_ROOM, PIPELINED, RELEASING, TaskInfo
 
-__all__ = ["NodeRecord", "NodeTable", "says_the_same"]
-
 DEFAULT_PODS = 110 * MILLI
 """Milli-pods that fit on a node which reports no limit; kubelet's default."""
 
@@ -102,11 +100,6 @@ class NodeTable:
 
     def __len__(self) -> int:
         return len(self.order)
-
-    @property
-    def width(self) -> int:
-        """Columns that the table has; the axis may be ahead of it."""
-        return self._used.shape[1]
 
     # -- events ------------------------------------------------------------------------------
 

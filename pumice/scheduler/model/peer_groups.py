@@ -12,16 +12,6 @@ from collections.abc import Iterable
 
 from pumice.scheduler.model.affinity_terms import Requirement, Requirements, Selection, TermKey
 
-__all__ = [
-    "HAS_LABEL",
-    "IN_NAMESPACE",
-    "IS_KNOWN",
-    "NAMESPACE_HAS_LABEL",
-    "Groups",
-    "Mark",
-    "groups_of",
-]
-
 IN_NAMESPACE, IS_KNOWN, NAMESPACE_HAS_LABEL, HAS_LABEL = range(4)
 """What a mark is about: the namespace of a pod, whether that is known, one of its labels, and a label of the pod."""
 

@@ -33,8 +33,6 @@ from pumice.scheduler.model.peer_groups import (
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import NEEDS_ROOM, PIPELINED, TaskInfo
 
-__all__ = ["PeerClass", "PeerTable", "PeerTerm"]
-
 Labels = Mapping[str, str]
 Place = Callable[[TaskInfo], int]
 """Row of the node of a pod; below 0 when there is none."""

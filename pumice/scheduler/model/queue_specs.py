@@ -10,8 +10,6 @@ from pumice.api.queues import Queue
 from pumice.api.requests import Amounts
 from pumice.scheduler.model.axis import Axis, Bools, Ints, in_units
 
-__all__ = ["MAX_WEIGHT", "UNLIMITED", "QueueAmounts", "QueueLimits", "weight_of"]
-
 UNLIMITED = 1 << 62
 """What stands in the column of a resource that is not limited."""
 

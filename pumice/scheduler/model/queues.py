@@ -16,8 +16,6 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import QueueAmounts, QueueLimits
 from pumice.scheduler.model.tasks import SchedulingStatus
 
-__all__ = ["MAX_DEPTH", "QueueTable", "remainder"]
-
 MAX_DEPTH = 64
 """Levels of queues that count; admission allows fewer."""
 

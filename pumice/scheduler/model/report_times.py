@@ -7,8 +7,6 @@ All functions get the time as an argument.
 
 import msgspec
 
-__all__ = ["NEVER", "Cause", "Report", "ReportDelays"]
-
 Cause = tuple[str, ...]
 """One word, and what the reason names; equal for reasons that differ in numbers only."""
 

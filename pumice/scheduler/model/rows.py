@@ -4,8 +4,6 @@ import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 
-__all__ = ["Rows", "TouchedRows"]
-
 
 class TouchedRows:
     """The touched rows of a session, in the order in which they were touched.

@@ -16,8 +16,6 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
-__all__ = ["VICTIMS", "Away", "BudgetTable", "RunningTable", "are_away"]
-
 VICTIMS = frozenset({SchedulingStatus.BOUND, SchedulingStatus.RUNNING})
 """Pods that can be evicted."""
 

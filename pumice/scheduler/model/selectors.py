@@ -21,8 +21,6 @@ from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.facts import ABSENT, NodeFacts, integer
 from pumice.scheduler.model.nodes import NodeTable
 
-__all__ = ["NodeMatcher", "Tolerance"]
-
 _NAME_FIELD = "metadata.name"
 _CANONICAL = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 """How the values of taints and tolerations must be written for `Gt` and `Lt`."""

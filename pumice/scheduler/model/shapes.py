@@ -31,16 +31,6 @@ from pumice.scheduler.model.axis import (
 from pumice.scheduler.model.claims import claim_names
 from pumice.scheduler.model.host_ports import HostPort, port_use
 
-__all__ = [
-    "LONGEST_ABOUT_NODES",
-    "NODE_AFFINITY",
-    "NODE_SELECTOR",
-    "TOLERATIONS",
-    "Need",
-    "PodShape",
-    "ShapeTable",
-]
-
 DEFAULT_SCORED_CPU = 100
 """Milli-CPU that a container without a request counts as when nodes are compared by their load."""
 DEFAULT_SCORED_MEMORY = 200 * 1024 * 1024 * 1000

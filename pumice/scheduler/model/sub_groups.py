@@ -17,8 +17,6 @@ from pumice.api.podgroups import SubGroupPolicy
 from pumice.scheduler.model.tasks import READY, SchedulingStatus, TaskInfo
 from pumice.scheduler.results import Reason
 
-__all__ = ["MOST_COMPARED", "PolicyCount", "SubGroup", "SubGroups"]
-
 MOST_COMPARED = 256
 """Labels of a pod that are looked at to find out to which sub-group it belongs."""
 
@@ -118,11 +116,6 @@ class SubGroup:
         self.key = key
         self.tasks: dict[str, TaskInfo] = {}
         self.reach = [0, 0, 0]
-
-    @property
-    def policy(self) -> SubGroupPolicy:
-        """The policy that makes it."""
-        return self.of.policy
 
     @property
     def size(self) -> int:

@@ -19,32 +19,6 @@ from pumice.api.pods import Pod
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.results import PodVerdict
 
-__all__ = [
-    "ALLOCATED",
-    "ALLOCATED_LIKE",
-    "BINDING",
-    "BOUND",
-    "FAILED",
-    "NEEDS_ROOM",
-    "PENDING",
-    "PIPELINED",
-    "PLACED",
-    "READY",
-    "RELEASING",
-    "RUNNING",
-    "SUCCEEDED",
-    "TENTATIVE",
-    "TITLES",
-    "UNKNOWN",
-    "CoolDown",
-    "Natural",
-    "SchedulingStatus",
-    "TaskInfo",
-    "natural",
-    "status_of",
-    "trailing_index",
-]
-
 
 class SchedulingStatus(IntEnum):
     """Where a pod stands; the number is the index of its counter."""

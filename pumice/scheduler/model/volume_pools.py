@@ -17,8 +17,6 @@ from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.claims import WantedVolume, size_of
 from pumice.scheduler.model.node_selection import NodeSelection, affinity_key
 
-__all__ = ["VolumePool", "VolumeRecord", "suiting"]
-
 _SELECTORS = msgspec.json.Decoder(LabelSelector)
 
 

@@ -21,8 +21,6 @@ from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["DomainQueue", "knows_its_nodes", "must_be_near", "seeks_domain", "to_try"]
-
 
 def to_try(
     session: Session, job: JobInfo, tasks: Iterable[TaskInfo]

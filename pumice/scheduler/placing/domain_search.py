@@ -24,8 +24,6 @@ from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
 
-__all__ = ["Around", "DomainSearch", "Trial"]
-
 Around = Sequence[SideBySide]
 """Domains in sets of one tier, in the order in which they are tried; with each domain there are those in it, the widest are last."""
 
@@ -38,13 +36,11 @@ class Trial(NamedTuple):
 
     Attributes:
         domain: The domain.
-        placed: What the pods have got there.
-        fitting: How many of them.
+        fitting: How many of the pods got a place there.
         outcome: Why others have got nothing.
     """
 
     domain: Domain
-    placed: Placed
     fitting: int
     outcome: JobOutcome
 
@@ -66,11 +62,6 @@ class DomainSearch:
         self.trials: list[Trial] = []
 
     # -- domains -----------------------------------------------------------------------------
-
-    def everywhere(self) -> Around:
-        """All domains."""
-        root = self._tree.root
-        return self._levels.below(root, root.tier)
 
     def inside(self, domain: Domain) -> Around:
         """The domains in one, itself included."""
@@ -210,7 +201,7 @@ class DomainSearch:
             if placed >= least:
                 return placed
             self._statement.roll_back(before)
-            self.trials.append(Trial(domain, placed, count, outcome))
+            self.trials.append(Trial(domain, count, outcome))
             best = max(best, placed)
             if outcome.failed is None:
                 break

@@ -24,8 +24,6 @@ from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["DomainTurn"]
-
 _TRIALS = 8
 """Domains of a tier in which a gang with sub-groups is placed for trial at most. Each trial costs as much as placing the gang."""
 

@@ -13,12 +13,10 @@ from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.rank_order import RankOrder
 from pumice.scheduler.placing.units import Unit, Units
 from pumice.scheduler.points import Step
-from pumice.scheduler.session.node_ranking import NOWHERE
+from pumice.scheduler.session.node_values import NOWHERE
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
-
-__all__ = ["Filling", "GangTurn", "goes_on", "may_begin"]
 
 
 class GangTurn(NamedTuple):

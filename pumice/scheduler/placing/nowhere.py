@@ -14,8 +14,6 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
 
-__all__ = ["WITHOUT_PLUGIN", "spread_too_far", "why_nowhere"]
-
 _NO_DOMAIN = "NotEnoughResources"
 
 WITHOUT_PLUGIN = Reason(

@@ -12,8 +12,6 @@ from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.session.node_ranking import GroupPart
 from pumice.scheduler.session.session import Session
 
-__all__ = ["PodQueue"]
-
 _SHAPES = 8
 """Shapes of one group of which places are counted one by one."""
 

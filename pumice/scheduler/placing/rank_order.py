@@ -12,12 +12,11 @@ import numpy as np
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.session.node_ranking import NOWHERE, GroupPart, NodeRanking
+from pumice.scheduler.session.node_ranking import GroupPart, NodeRanking
+from pumice.scheduler.session.node_values import NOWHERE
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
-
-__all__ = ["RankOrder"]
 
 
 class RankOrder:

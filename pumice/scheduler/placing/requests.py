@@ -14,13 +14,11 @@ from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
 from pumice.scheduler.points import SortKey
-from pumice.scheduler.session.node_ranking import NOWHERE
+from pumice.scheduler.session.node_values import NOWHERE
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.limits import Limit
 from pumice.scheduler.topology.tree import Domain
-
-__all__ = ["Demand", "DomainRequest", "Members", "MembersOf", "Placed", "scores"]
 
 _SHAPES = 8
 """Shapes of which places are counted apart; of more, only those for the smallest of them are."""

@@ -16,8 +16,6 @@ from pumice.scheduler.model.tasks import PENDING, PIPELINED, TaskInfo
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.session.session import Session
 
-__all__ = ["Unit", "Units"]
-
 _HOPEFUL = (PENDING, PIPELINED)
 
 

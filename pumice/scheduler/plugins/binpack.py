@@ -16,8 +16,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "Binpack", "pack_score", "resource_weights"]
-
 
 class Binpack:
     """Scores nodes by how full they would be."""

@@ -28,8 +28,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "Capacity"]
-
 _NOT_DESERVING = 1.0
 """Share of a queue that deserves nothing."""
 

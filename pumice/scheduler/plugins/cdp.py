@@ -18,8 +18,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "CoolDownProtection"]
-
 
 class CoolDownProtection:
     """Spares pods within their cool-down."""

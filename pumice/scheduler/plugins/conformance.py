@@ -11,8 +11,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "Conformance"]
-
 
 class Conformance:
     """Spares critical pods."""

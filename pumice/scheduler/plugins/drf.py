@@ -18,8 +18,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "Drf", "hierarchical_victims"]
-
 _EQUAL = 1e-6
 """Shares that differ by less count as equal where victims are looked for."""
 

@@ -31,17 +31,6 @@ from pumice.scheduler.state.usage import UsageRules
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = [
-    "NAME",
-    "SPEC",
-    "FairShare",
-    "NamespaceShares",
-    "UsageStorage",
-    "fair_level",
-    "shares_of",
-    "storage",
-]
-
 NAME = "fairshare"
 _QUEUES, _RESOURCE, _HALF_LIFE = (
     f"{NAME}.targetQueues",

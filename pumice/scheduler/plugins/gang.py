@@ -17,17 +17,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = [
-    "SPEC",
-    "Gang",
-    "is_pipelined",
-    "is_ready",
-    "is_starving",
-    "may_lose",
-    "vote",
-    "why_invalid",
-]
-
 _VALID = (PIPELINED, PENDING)
 _BROKEN, _WITHOUT_PLACES, _READY = range(3)
 """Order of gangs that wait."""

@@ -28,8 +28,6 @@ from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "NetworkTopologyAware", "NodeFullness"]
-
 _FULL = 100.0
 _FADING = 0.8
 _MOST_DOMAINS = 8

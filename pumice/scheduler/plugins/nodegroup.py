@@ -33,8 +33,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "GroupRules", "NodeGroup"]
-
 _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
 
 Limits = Mapping[str, Mapping[str, int]]

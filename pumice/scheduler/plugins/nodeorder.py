@@ -13,8 +13,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "NodeOrder", "balanced", "least_allocated", "most_allocated", "percent"]
-
 _FULL = 100
 _GPU = "nvidia.com/gpu"
 

@@ -33,8 +33,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "Overcommit"]
-
 _FACTOR = "overcommit-factor"
 _DEFAULT = 1.2
 _TOLERANCE = 0.1

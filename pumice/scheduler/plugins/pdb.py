@@ -16,8 +16,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "Pdb"]
-
 
 class Pdb:
     """Counts the evictions that budgets allow."""

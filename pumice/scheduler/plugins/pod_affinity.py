@@ -15,8 +15,6 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.view import SessionView
 
-__all__ = ["AffinityFilter", "AffinityScore", "affinity_filter", "affinity_score", "topology_of"]
-
 _TEXTS = (
     "node(s) didn't match pod affinity rules",
     "node(s) didn't match pod anti-affinity rules",

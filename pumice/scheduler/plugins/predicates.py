@@ -14,15 +14,14 @@ from types import MappingProxyType
 import numpy as np
 
 from pumice.api.nodes import Taint
+from pumice.api.not_here_yet import LONGEST_ABOUT_NODES, LONGEST_ABOUT_PODS
 from pumice.api.pods import NodeSelector
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
-from pumice.scheduler.model.affinity_terms import LONGEST
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.host_ports import PortUsers, are_taken, is_one_port
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import (
-    LONGEST_ABOUT_NODES,
     NODE_AFFINITY,
     NODE_SELECTOR,
     TOLERATIONS,
@@ -38,11 +37,9 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "Predicates"]
-
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")
-_LONG = f"more than {LONGEST // 1024} KiB of rules about other pods"
+_LONG = f"more than {LONGEST_ABOUT_PODS // 1024} KiB of rules about other pods"
 _LONG_ABOUT_NODES = f"more than {LONGEST_ABOUT_NODES // 1024} KiB of rules about nodes"
 _UNSUPPORTED = {
     "resourceClaims": ("predicate.DynamicResourceAllocationEnable", "a claim to devices"),

@@ -17,8 +17,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "Priority", "is_starving"]
-
 _STRICT = "strict-upstream"
 
 

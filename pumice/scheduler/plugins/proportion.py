@@ -38,8 +38,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "Proportion"]
-
 _TOLERANCE = 0.1
 _ROUNDING = 1e-14
 """Relative error of sums of fractions."""

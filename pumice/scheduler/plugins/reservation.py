@@ -24,8 +24,6 @@ from pumice.scheduler.state.reserved_nodes import WAITING, lack
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "ReservationPlugin"]
-
 _SELECTION = "reservation.selection"
 
 

@@ -32,8 +32,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "ResourceStrategyFit", "pod_strategies"]
-
 _LEAST, _MOST = "LeastAllocated", "MostAllocated"
 _LARGEST = 2**31 - 1
 _UNIT = {CPU: 1000.0, MEMORY: 2.0**30}

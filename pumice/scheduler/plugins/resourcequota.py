@@ -22,8 +22,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "ResourceQuotas"]
-
 
 class ResourceQuotas:
     """Votes on gangs by the quotas of their namespaces."""

@@ -18,8 +18,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "Sla"]
-
 _ARGUMENT = "sla-waiting-time"
 _ANNOTATIONS = (keys.SLA_WAITING_TIME, _ARGUMENT)
 _SECOND = 10**9

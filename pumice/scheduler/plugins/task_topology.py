@@ -27,8 +27,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SPEC", "TaskTopologyPlugin", "role_in"]
-
 _WEIGHT = "task-topology.weight"
 _MODE = "task-topology.mode"
 _FULL = 100.0

@@ -34,8 +34,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["SPEC", "Tdm", "Window", "budget", "next_change", "read_window", "window_problem"]
-
 _FORM = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})", re.ASCII)
 _HOURS, _MINUTES = 24, 60
 _DAY = timedelta(days=1)

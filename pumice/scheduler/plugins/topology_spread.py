@@ -15,8 +15,6 @@ from pumice.scheduler.plugins.pod_affinity import topology_of
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.view import SessionView
 
-__all__ = ["SpreadFilter", "SpreadScore", "spread_filter", "spread_score"]
-
 _TEXTS = (
     "node(s) didn't match pod topology spread constraints",
     "node(s) didn't match pod topology spread constraints (missing required label)",

@@ -20,8 +20,6 @@ from pumice.scheduler.points import FilterResult, PodClass, Scope
 from pumice.scheduler.results import Reason
 from pumice.scheduler.view import SessionView
 
-__all__ = ["VOLUME_ARGUMENTS", "VolumeFilters", "bind_timeout"]
-
 _UNBINDABLE = "node(s) didn't find available persistent volumes to bind"
 _OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 _OTHER_ZONE = "node(s) had no available volume zone"

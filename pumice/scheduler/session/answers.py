@@ -24,8 +24,6 @@ from pumice.scheduler.session.victims import Reversed
 from pumice.scheduler.waiting.priority_queue import PriorityQueue
 from pumice.scheduler.waiting.queue_tournament import QueueTournament
 
-__all__ = ["PluginAnswers"]
-
 T = TypeVar("T")
 
 _LISTED = 5

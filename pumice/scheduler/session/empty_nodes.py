@@ -22,8 +22,6 @@ from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of, limit_of_part
 
-__all__ = ["EmptyNodes", "ReadyNodes", "shortfalls"]
-
 _FEW = 8
 """Shapes of a gang up to which filters are asked for each; for more, all ready nodes count."""
 

@@ -27,8 +27,6 @@ from pumice.scheduler.points import (
 )
 from pumice.scheduler.session.node_values import NOWHERE, WORST, NodeValues
 
-__all__ = ["NOWHERE", "GroupPart", "NodeRanking"]
-
 
 class GroupPart(NamedTuple):
     """Pods of a group that must be in one domain.

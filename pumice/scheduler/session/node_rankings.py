@@ -20,8 +20,6 @@ from pumice.scheduler.session.node_values import FixedPart, NodeValues
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.view import SessionView
 
-__all__ = ["NodeRankings"]
-
 _KEPT = 128
 """NodeRankings that are kept; beyond that the one that was used least recently is dropped, and computed again when it is needed.
 

@@ -15,8 +15,6 @@ from pumice.scheduler.model.free_room import FreeColumns
 from pumice.scheduler.model.rows import Rows, TouchedRows
 from pumice.scheduler.points import Extensions, FilterPoint, FilterResult, PodClass, ScorePoint
 
-__all__ = ["NOWHERE", "WORST", "FixedPart", "NodeValues"]
-
 NOWHERE = -1
 """Row of a pod that fits nowhere."""
 

@@ -17,8 +17,6 @@ from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.rows import TouchedRows
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
-__all__ = ["Nominations"]
-
 _NOTHING = nullcontext()
 
 

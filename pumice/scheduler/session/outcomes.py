@@ -10,8 +10,6 @@ from pumice.scheduler.results import Reason
 from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["JobError", "JobOutcome", "JobTurn"]
-
 
 class JobError(Exception):
     """An unexpected exception that concerns one job.

@@ -27,8 +27,6 @@ from pumice.scheduler.topology.limits import limit_of
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Bound, Cause, Parked, likeness
 
-__all__ = ["RefusedBefore"]
-
 _ANY, _DOMAIN = int(Cause.ANY), int(Cause.DOMAIN)
 
 _FEW = 8

@@ -27,8 +27,6 @@ from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-__all__ = ["Session"]
-
 _LOOKS = 8
 """Maximum number of gangs of which a session looks whether there is room for them, to choose one for which nodes are reserved."""
 

@@ -19,8 +19,6 @@ from pumice.scheduler.model.tasks import (
 )
 from pumice.scheduler.points import Extension
 
-__all__ = ["CommittedDecisions", "Statement", "Steps"]
-
 Handlers = Sequence[Extension[Callable[[TaskInfo, NodeRecord], None]]]
 
 

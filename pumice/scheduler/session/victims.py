@@ -13,8 +13,6 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, VictimCheck
 from pumice.scheduler.points import Extension, SortKey
 
-__all__ = ["EvictionFailure", "Reversed", "VictimAnswers", "judge"]
-
 
 class EvictionFailure(msgspec.Struct, frozen=True):
     """Why no evictions make room for a gang.

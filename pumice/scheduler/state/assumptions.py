@@ -28,8 +28,6 @@ from pumice.api.meta import ObjectMeta, version_number
 from pumice.api.podgroups import PodGroupStatus
 from pumice.scheduler.model.tasks import PLACED, SchedulingStatus, TaskInfo
 
-__all__ = ["AssumedStatus", "Assumptions", "is_older"]
-
 
 class _AssumedPod(msgspec.Struct, frozen=True):
     """A decision about one pod: its status, its node, and the queue under which it is bound."""

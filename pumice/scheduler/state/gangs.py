@@ -18,8 +18,6 @@ from pumice.scheduler.results import Reason
 from pumice.scheduler.state.assumptions import Assumptions, is_older
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
-__all__ = ["GangTable"]
-
 
 class GangTable:
     """Gangs by key, their queues and priorities.

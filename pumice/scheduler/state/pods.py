@@ -15,8 +15,6 @@ from pumice.scheduler.state.assumptions import Assumptions, is_older
 from pumice.scheduler.state.gangs import GangTable
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
-__all__ = ["PodTable"]
-
 _DECIDED = Cause.NODES | Cause.SHARES | Cause.CLAIMS
 
 

@@ -20,21 +20,6 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
-__all__ = [
-    "CONDITION",
-    "ENDED",
-    "MAX_NODES",
-    "WAITING",
-    "MissingRoom",
-    "Reservation",
-    "lack",
-    "reserved_condition",
-    "restored",
-    "timed_out",
-    "waiting_shapes",
-    "wanted",
-]
-
 WAITING = frozenset({SchedulingStatus.PENDING, SchedulingStatus.PIPELINED})
 """Pods for which nodes are reserved; a pipelined pod is included, because terminating pods still hold its place."""
 

@@ -20,8 +20,6 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.running_pods import RunningTable
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = ["STATE_KEY", "NamespaceUsage", "SavedUsage", "UsageRules", "UsageTable"]
-
 STATE_KEY = "usage.json"
 """Key of the ConfigMap under which usage is saved."""
 

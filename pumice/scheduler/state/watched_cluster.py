@@ -35,8 +35,6 @@ from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.topology.tree import NetworkTree
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
-__all__ = ["ClusterState"]
-
 _OF_NODES = Cause.NODES | Cause.SIZES | Cause.SHARES
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.topology.tree import Domain, NetworkTree
 
-__all__ = ["Levels", "SideBySide"]
-
 _KEPT = 256
 """Sets of domains that are kept; beyond that the one that was asked for least recently is put together again when it is needed."""
 

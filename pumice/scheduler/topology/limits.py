@@ -6,8 +6,6 @@ from pumice.api.jobs import NetworkTopology
 from pumice.scheduler.results import Reason
 from pumice.scheduler.topology.levels import Levels
 
-__all__ = ["NO_LIMIT", "Limit", "limit_of", "limit_of_part"]
-
 
 class Limit(NamedTuple):
     """A limit on the domain that pods must share.

@@ -14,8 +14,6 @@ from pumice.api.kinds import HYPER_NODE
 from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex, searcher
 
-__all__ = ["MemberTable", "Selectors"]
-
 LONGEST_SELECTORS = 32 * 1024
 """Bytes of patterns and label selectors of a HyperNode that are read, each of them and its place included. They are compared with
 all nodes."""

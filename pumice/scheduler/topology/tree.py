@@ -17,8 +17,6 @@ from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.topology.members import MemberTable, Selectors
 
-__all__ = ["Domain", "NetworkTree"]
-
 
 class Domain:
     """Nodes that are near to each other; it is replaced by another object when a HyperNode changes.

@@ -8,8 +8,6 @@ from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
 from pumice.scheduler.topology.tree import Domain, NetworkTree
 
-__all__ = ["Whereabouts", "whereabouts"]
-
 
 class Whereabouts(NamedTuple):
     """Domains of a gang.

@@ -40,8 +40,6 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 
-__all__ = ["RENEWALS_PER_CYCLE", "Bound", "Cause", "Parked", "ParkedGangs", "bounds", "likeness"]
-
 RENEWALS_PER_CYCLE = 2
 """Maximum number of gangs that a cycle tries, or whose reasons it writes, only because numbers in them have changed."""
 

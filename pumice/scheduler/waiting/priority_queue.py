@@ -7,8 +7,6 @@ from typing import Generic, TypeVar
 
 from pumice.scheduler.points import SortKey
 
-__all__ = ["PriorityQueue"]
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Sequence
 from pumice.api.queues import Queue
 from pumice.scheduler.points import SortKey
 
-__all__ = ["QueueTournament"]
-
 
 class _TreeNode:
     """A node of the tree.

@@ -22,8 +22,6 @@ from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 from pumice.scheduler.worker.gate_removals import open_gate
 from pumice.scheduler.worker.pod_requests import Decision, PodRequests
 
-__all__ = ["Binder", "why_unfit"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -31,8 +31,6 @@ from pumice.scheduler.worker.claim_checks import ClaimBatch, ClaimChecks
 from pumice.scheduler.worker.claim_writes import BindingError, ClaimWriter
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 
-__all__ = ["ClaimBinder"]
-
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 16

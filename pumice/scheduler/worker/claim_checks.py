@@ -11,8 +11,6 @@ from pumice.scheduler.worker.bindings import why_unfit
 from pumice.scheduler.worker.claim_writes import BindingError, is_for
 from pumice.scheduler.worker.context import TermContext
 
-__all__ = ["ClaimBatch", "ClaimChecks"]
-
 _LISTED = 5
 """Claims that a reason names at most."""
 

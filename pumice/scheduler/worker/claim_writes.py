@@ -17,8 +17,6 @@ from pumice.cluster.errors import Conflict, NotFound
 from pumice.scheduler.model.claim_choices import VolumeChoice
 from pumice.scheduler.worker.context import TermContext
 
-__all__ = ["BindingError", "ClaimWriter", "is_for"]
-
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
 
 

@@ -18,8 +18,6 @@ from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.options import idle_actions
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
-__all__ = ["DELAYS", "ActiveConfig", "WorkerSettings"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -15,8 +15,6 @@ from pumice.scheduler import ClusterState
 from pumice.scheduler.worker.feeds import SchedulerCaches
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
-__all__ = ["NOT_LEADING_SECONDS", "TermContext"]
-
 NOT_LEADING_SECONDS = 0.5
 """How long a write waits that finds the Lease expired; its renewal or the end of the leadership follows."""
 

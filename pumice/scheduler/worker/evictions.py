@@ -20,8 +20,6 @@ from pumice.scheduler import Event
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 from pumice.scheduler.worker.pod_requests import Decision, PodRequests
 
-__all__ = ["Evictor"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -21,8 +21,6 @@ from pumice.cluster.clock import Clock
 from pumice.cluster.subscribers import Subscriber
 from pumice.scheduler import ClusterState
 
-__all__ = ["SchedulerCaches"]
-
 
 class _WatchedObject(Protocol):
     @property

@@ -16,8 +16,6 @@ from pumice.cluster.set_aside import RetryTimers
 from pumice.scheduler.worker.context import NOT_LEADING_SECONDS, TermContext
 from pumice.scheduler.worker.pod_requests import Decision, PodRequests
 
-__all__ = ["GateOpener", "open_gate"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -28,8 +28,6 @@ from pumice.scheduler.worker.queue_writes import QueueStatuses, ensure_queues
 from pumice.scheduler.worker.statuses import PodConditions, PodGroupStatuses
 from pumice.scheduler.worker.usage import UsageKeeper
 
-__all__ = ["SchedulerWorker"]
-
 logger = logging.getLogger(__name__)
 
 _SETTLING_PERIOD = 30.0

@@ -23,9 +23,6 @@ from pumice.scheduler import ClusterState, CycleResult
 from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Floats, Ints
 from pumice.scheduler.options import Measure, Step
 
-__all__ = ["QueueCollector", "SchedulerMetrics", "VolcanoMetrics"]
-
-
 _CYCLE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 _ACTION = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 _PLUGIN = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)

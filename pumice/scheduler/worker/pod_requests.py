@@ -10,8 +10,6 @@ from pumice.cluster.turns import first_segment
 from pumice.cluster.workqueue import WorkQueue
 from pumice.scheduler.worker.context import TermContext
 
-__all__ = ["Decision", "PodRequests"]
-
 
 @dataclass(slots=True)
 class Decision:

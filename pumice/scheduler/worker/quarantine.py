@@ -14,8 +14,6 @@ from pumice.scheduler import CycleResult
 from pumice.scheduler.budget import OverBudgetError
 from pumice.scheduler.worker.context import TermContext
 
-__all__ = ["Quarantine"]
-
 logger = logging.getLogger(__name__)
 
 

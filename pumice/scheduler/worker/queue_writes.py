@@ -22,9 +22,6 @@ from pumice.scheduler.state.assumptions import is_older
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.statuses import WriteQueue
 
-__all__ = ["QueueStatuses", "ensure_queues"]
-
-
 logger = logging.getLogger(__name__)
 
 STABLE_SECONDS = 5.0

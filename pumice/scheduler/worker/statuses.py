@@ -26,9 +26,6 @@ from pumice.scheduler import PodVerdict
 from pumice.scheduler.worker.context import TermContext
 from pumice.scheduler.worker.metrics import SchedulerMetrics
 
-__all__ = ["PodConditions", "PodGroupStatuses", "WriteQueue"]
-
-
 logger = logging.getLogger(__name__)
 
 

@@ -20,8 +20,6 @@ from pumice.scheduler.plugins.fairshare import NAME, UsageStorage, storage
 from pumice.scheduler.state.usage import STATE_KEY, SavedUsage
 from pumice.scheduler.worker.context import TermContext
 
-__all__ = ["UsageKeeper"]
-
 logger = logging.getLogger(__name__)
 
 _SET_ASIDE = "unreadable.json"

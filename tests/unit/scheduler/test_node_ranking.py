@@ -11,8 +11,8 @@ from pumice.scheduler.model.free_room import FreeColumns
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.session.node_ranking import NOWHERE, NodeRanking
-from pumice.scheduler.session.node_values import FixedPart, NodeValues
+from pumice.scheduler.session.node_ranking import NodeRanking
+from pumice.scheduler.session.node_values import NOWHERE, FixedPart, NodeValues
 from pumice.scheduler.session.session import Session
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text

@@ -41,7 +41,7 @@ def _tasks(labels: list[Raw]) -> list[TaskInfo]:
 
 
 def _name(group: SubGroup | None) -> Raw | None:
-    return None if group is None else {group.policy.name: list(group.key)}
+    return None if group is None else {group.of.policy.name: list(group.key)}
 
 
 @pytest.mark.parametrize("case", load_cases("sub_groups.yaml", "membership"), ids=case_id)
@@ -81,7 +81,7 @@ def _job(case: Raw) -> JobInfo:
 def test_order(case: Raw) -> None:
     groups = _job(case).sub_groups
     assert groups is not None
-    ordered = [f"{group.policy.name} {group.key[0]}" for group in groups.ordered()]
+    ordered = [f"{group.of.policy.name} {group.key[0]}" for group in groups.ordered()]
     assert ordered == case["expect"]
 
 
