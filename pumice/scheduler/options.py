@@ -118,14 +118,7 @@ def open_session(
     measure: Measure = unmeasured,
     budget: Budget | None = None,
 ) -> Session:
-    """Begin a session with the plugins of a configuration, in the order of their tiers.
-
-    Args:
-        state: The cluster, settled.
-        config: The configuration.
-        now: The moment, UNIX seconds.
-        measure: Measures how long each plugin takes.
-        budget: How long the cycle may take; no limit if None.
+    """Begin a session with the plugins of a configuration, in the order of their tiers, on a settled state.
 
     Raises:
         Exception: A plugin failed; the state is as before.

@@ -179,10 +179,7 @@ class Simulation:
                 raise UnreadableObjectError(message) from error
 
     def cycle(self, now: float) -> CycleResult:
-        """Run one cycle.
-
-        Args:
-            now: The moment, in UNIX seconds.
+        """Run one cycle at a moment.
 
         Raises:
             Exception: Whatever a plugin or action raised.
@@ -309,11 +306,7 @@ class Simulation:
         self._take_in(self.state.set_pod_group, group)
 
     def replace(self, old: Subject | None, new: Subject | None) -> None:
-        """Create, change or delete an object.
-
-        Args:
-            old: The object as it was; None if it did not exist.
-            new: The object as it is; None if it is deleted.
+        """Create (without the old object), change or delete (without a new one) an object.
 
         Raises:
             UnreadableObjectError: A quantity cannot be read.
@@ -365,11 +358,7 @@ class Simulation:
         state.has_restored = False
 
     def usable(self, now: float) -> dict[str, bool]:
-        """Whether a pod that waits fits on a node, once terminating pods are gone, by the node's name; empty if no pod waits.
-
-        Args:
-            now: The moment, in UNIX seconds.
-        """
+        """Whether a pod that waits fits on a node, once terminating pods are gone, by the node's name; empty if no pod waits."""
         state = self.state
         state.settle(now)
         session = open_session(state, self._config, now)
@@ -387,11 +376,7 @@ class Simulation:
         return dict(zip(state.nodes.names, found.tolist(), strict=True))
 
     def settle(self, now: float) -> None:
-        """Apply all objects without running a cycle, for `line` and `sums`.
-
-        Args:
-            now: The moment, in UNIX seconds.
-        """
+        """Apply all objects without running a cycle, for `sums`."""
         self.state.settle(now)
 
     def line(self, queue: str, now: float) -> list[str]:
@@ -404,11 +389,7 @@ class Simulation:
         return self.lines(now).get(queue, [])
 
     def lines(self, now: float) -> dict[str, list[str]]:
-        """Gangs that wait, by queue, in the order in which they are tried.
-
-        Args:
-            now: The moment, in UNIX seconds.
-        """
+        """Gangs that wait, by queue, in the order in which they are tried."""
         self.state.settle(now)
         session = open_session(self.state, self._config, now)
         waiting = [job for job in self.state.gangs.waiting.values() if job.group]
@@ -439,12 +420,7 @@ class Simulation:
         return axis.amounts(shares.tree[row]), axis.amounts(shares.below(shares.pending)[row])
 
     def namespaces(self, queue: str, now: float) -> NamespaceShares | None:
-        """What namespaces of a queue have used, hold and may have; None if plugin `fairshare` does not count in it.
-
-        Args:
-            queue: Name of the queue.
-            now: The moment, in UNIX seconds.
-        """
+        """What namespaces of a queue have used, hold and may have; None if plugin `fairshare` does not count in it."""
         option = self._config.plugin(fairshare.NAME)
         if option is None:
             return None

@@ -35,13 +35,7 @@ def run(session: Session, _arguments: Arguments) -> None:
 
 
 def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: bool = False) -> None:
-    """Place pods of gangs, in the order of queues, gangs and pods.
-
-    Args:
-        session: The session.
-        waiting: The gangs.
-        only_empty: Whether only pods without requests are placed, also those of overused queues.
-    """
+    """Place pods of gangs, in the order of queues, gangs and pods; with `only_empty` those without requests, also of overused queues."""
     late: set[str] = set()
 
     def takes_part(job: JobInfo) -> bool:

@@ -70,13 +70,7 @@ def restore(session: Session) -> None:
 
 
 def _may_fit(job: JobInfo, has: Ints, too_large: set[str]) -> bool:
-    """Whether a gang is not known to be too large.
-
-    Args:
-        job: The gang.
-        has: What all nodes have, by column; a bound that costs little for gangs that have no pods yet.
-        too_large: Keys of gangs that are; more may be added.
-    """
+    """Whether a gang is not known to be too large; `too_large` gets its key if it has no pods and asks for more than all nodes have."""
     if job.key not in too_large and not job.tasks:
         short = job.minimum > has
         short[[SCORED_CPU, SCORED_MEMORY]] = False

@@ -97,13 +97,7 @@ class Stacks:
         self._kept: dict[Stack, None] = {}
 
     def column(self, stack: Stack, rows: Rows, touched: Sequence[int]) -> Floats:
-        """How many pods of a stack each node has room for; to be read only.
-
-        Args:
-            stack: The stack.
-            rows: All rows.
-            touched: Rows that the session has changed so far.
-        """
+        """How many pods of a stack each node has room for, after `touched` rows have changed; to be read only."""
         self._kept.pop(stack, None)
         self._kept[stack] = None
         if len(self._kept) > _COLUMNS:
@@ -115,13 +109,7 @@ class Stacks:
     def of(
         self, task: TaskInfo, others: Sequence[TaskInfo], role_of: Callable[[TaskInfo], str]
     ) -> Stack:
-        """The stack of a pod.
-
-        Args:
-            task: The pod, which is kept in any case.
-            others: The rest of its bucket, in the order of placing.
-            role_of: Task of a pod.
-        """
+        """The stack of a pod, which is kept in any case, and the rest of its bucket in the order of placing."""
         kind = (role_of(task), task.shape.number)
         key = (kind, tuple([(role_of(other), other.shape.number) for other in others]))
         stack = self._stacks.get(key)
@@ -135,15 +123,10 @@ class Stacks:
 def balanced(
     tasks: Sequence[TaskInfo], role_of: Callable[[TaskInfo], str], kept_role: str
 ) -> list[TaskInfo]:
-    """Pods in the order in which they are kept when a bucket does not fit on a node.
+    """Pods in the order in which they are kept beside one of a task when a bucket does not fit on a node.
 
     One is left out after the other, from the task that has most of them left, so that what remains is as mixed
     as the bucket. (Volcano leaves out any.)
-
-    Args:
-        tasks: Pods that may be left out.
-        role_of: Task of a pod.
-        kept_role: Task of the pod that is kept in any case.
     """
     left: dict[str, list[TaskInfo]] = {}
     for task in tasks:

@@ -329,13 +329,7 @@ def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
 
 
 def not_enforced(queue: Queue, config: Config, *, below: bool) -> str:
-    """Which fields of a queue no configured plugin enforces, and what would; empty if all are enforced.
-
-    Args:
-        queue: The queue.
-        config: The scheduler's configuration.
-        below: Whether there are queues below it.
-    """
+    """Which fields of a queue, with or without queues below it, no configured plugin enforces, and what would; empty if all are enforced."""
     fields = _unenforced_fields(queue, config, below=below)
     if not fields:
         return ""

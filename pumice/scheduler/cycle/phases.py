@@ -17,12 +17,7 @@ SCHEDULED_REASON = "tasks in gang are ready to be scheduled"
 
 
 def next_phase(job: JobInfo, phase: str, *, unschedulable: bool) -> str:
-    """Phase of a PodGroup at the end of a session.
-
-    Args:
-        job: The gang.
-        phase: Its phase so far, Inqueue if this session let it into its queue.
-        unschedulable: Whether this session found it unschedulable.
+    """Phase of a PodGroup at the end of a session; the one before is Inqueue if this session let it into its queue.
 
     A gang without any scheduled pod is never Running or Completed, not even with a minimum of 0.
     """

@@ -71,14 +71,7 @@ def _reason(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Reason
 def _with_strangers(
     session: Session, job: JobInfo, reason: Reason, strangers: Mapping[str, str]
 ) -> Reason:
-    """The reason of a gang with too few pods, where others that name it are left to other schedulers.
-
-    Args:
-        session: The session.
-        job: The gang.
-        reason: The reason without them.
-        strangers: Schedulers of those pods, by pod.
-    """
+    """The reason of a gang with too few pods, where others that name it are left to other schedulers, which are given by pod."""
     names = sorted(set(strangers.values()))
     pods = "1 pod names" if len(strangers) == 1 else f"{len(strangers)} pods name"
     ours = listed(session.state.scheduler_names, " or ")

@@ -105,14 +105,7 @@ class EvictionAttempt:
     def __init__(
         self, session: Session, statement: Statement, place: EvictionPlace, *, safe_last: bool
     ) -> None:
-        """Begin with nothing evicted but what the statement says.
-
-        Args:
-            session: The session.
-            statement: What is tried, is tried on it.
-            place: The place.
-            safe_last: Whether bundles with which no gang is broken are put back after all others, wherever they stand.
-        """
+        """Begin with nothing evicted but what the statement says; `safe_last`: bundles that break no gang are put back after all others."""
         self._session = session
         self._time = session.time
         self._statement = statement

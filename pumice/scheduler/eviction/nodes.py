@@ -42,13 +42,7 @@ class NodeBounds:
     """
 
     def __init__(self, session: Session, preemptor: Preemptor, victims: Ints) -> None:
-        """Look at all nodes as they are now.
-
-        Args:
-            session: The session.
-            preemptor: A pod of the class.
-            victims: Rows of the running pods that may be evicted, each if it is the only one of its node.
-        """
+        """Look at all nodes as they are now; victims are rows of running pods that may go, each if it is the only one of its node."""
         self._session = session
         self.ranking: NodeRanking = session.ranking(preemptor.task, preemptor.queue.metadata.name)
         self._seen = len(session.touched.log)

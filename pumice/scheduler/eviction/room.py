@@ -15,13 +15,7 @@ class Room:
     """Places on nodes, kept current while bundles go and are put back."""
 
     def __init__(self, rows: Rows, row_of: Callable[[str], int], wanted: Sequence[Demand]) -> None:
-        """Count the places that are there, terminating pods left out.
-
-        Args:
-            rows: All nodes.
-            row_of: Row of a node by its name.
-            wanted: What the gang needs.
-        """
+        """Count the places that are there, terminating pods left out."""
         self.wanted = wanted
         self._row_of = row_of
         self._columns = sorted({column for each in wanted for column, _ in each.needs})

@@ -31,12 +31,7 @@ def starving_jobs(
 ) -> dict[str, PriorityQueue[JobInfo]]:
     """Gangs below their minimum, by open queue.
 
-    Args:
-        session: The session.
-        surveys: Look at running pods.
-        setting: What the action evicts.
-        unaided: Receives gangs of which only `Search.report_refusal` is to be called, by queue: no running pod is a candidate for
-            them, but their queue may refuse to reclaim.
+    Those for which no running pod is a candidate, but whose queue may refuse to reclaim, are put into `unaided`.
     """
     shared: dict[str, tuple[Queue, EvictionRules]] = {}  # only of open queues that are not fifo
     unhelped: set[str] = set()  # queues for whose gangs no running pod is a candidate
@@ -155,15 +150,7 @@ def _kinds(job: JobInfo, parked: Parked | None) -> Sequence[TaskInfo]:
 def may_help(
     session: Session, surveys: Surveys, rules: EvictionRules, queue: Queue, job: JobInfo
 ) -> bool:
-    """Whether any pod may be evicted for a gang; if not, `allocate`, if it is there, uses the free resources.
-
-    Args:
-        session: The session.
-        surveys: Look at running pods.
-        rules: What may be evicted.
-        queue: Queue of the gang.
-        job: The gang.
-    """
+    """Whether any pod may be evicted for a gang; if not, `allocate`, if it is there, uses the free resources."""
     if "allocate" not in session.view.actions:
         return True
     if job.never_preempts:

@@ -56,25 +56,14 @@ class Survey(msgspec.Struct, frozen=True):
         return bool((self.nodes & usable).any())
 
     def victims(self, usable: Bools, rules: EvictionRules) -> Ints:
-        """Rows of the pods that may go.
-
-        Args:
-            usable: Nodes that the pod may use that asks.
-            rules: Which gang's pods are left out.
-        """
+        """Rows of the pods that may go from nodes that the pod may use that asks."""
         rows = self.rows[self.may]
         return rows[self._asked(rows, usable, rules)]
 
     def spared(
         self, usable: Bools, rules: EvictionRules, words: Mapping[str, WhySpared]
     ) -> EvictionFailure:
-        """Count what speaks against evicting the pods that the action looked at.
-
-        Args:
-            usable: As for `victims`.
-            rules: As for `victims`.
-            words: What plugins say about pods that they spare.
-        """
+        """Count what speaks against evicting the pods that the action looked at; plugins say the words."""
         asked = self._asked(self.rows, usable, rules)
         is_refused = asked[self.is_open] & ~self.judgement.may
         by = _by_plugin(self.judgement, is_refused)
@@ -219,15 +208,7 @@ def may_go(
     tasks: Sequence[TaskInfo],
     bundle: Ints | None = None,
 ) -> Bools:
-    """Which pods plugins let go, each after those before it: those of its node, or with `bundle` all.
-
-    Args:
-        session: The session.
-        rules: What may be evicted.
-        preemptor: The pod that asks.
-        tasks: The pods; without `bundle` those of one node stand together.
-        bundle: See `Candidates`.
-    """
+    """Which pods plugins let go, each after those before it: those of its node, which stand together, or with `bundle` (see `Candidates`) all."""
     if not tasks:
         return np.zeros(0, dtype=np.bool_)
     running, known = session.view.running, session.state.jobs

@@ -72,12 +72,7 @@ def _rounded(number: float, digits: int) -> str:
 
 
 def deficit_text(shortages: Sequence[Deficit], used: str = "used") -> str:
-    """`6 of 8 cpu used, 2 more allowed, needs 12; 3Gi of 4Gi memory used, …`.
-
-    Args:
-        shortages: What is missing.
-        used: Name of the amounts that count against the limit.
-    """
+    """`6 of 8 cpu used, 2 more allowed, needs 12; 3Gi of 4Gi memory used, …`; `used` names the amounts that count against the limit."""
     return listed([_sentence(each, used) for each in shortages], "; ")
 
 
@@ -162,10 +157,6 @@ def demand(job: JobInfo, task: TaskInfo) -> tuple[Ints, Ints]:
     """Amounts that the pods of a gang hold tentatively, and the amounts that it needs for its minimum, including them.
 
     For a gang that has its minimum these are nothing, and what the single pod asks for.
-
-    Args:
-        job: The gang.
-        task: The pod of it that was asked about.
     """
     nothing: Ints = np.zeros_like(job.allocated)
     if job.ready >= job.min_member:

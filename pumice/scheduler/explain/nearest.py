@@ -83,11 +83,7 @@ class NearestNode(msgspec.Struct, frozen=True):
         return listed(asked) or "1 pod slot"
 
     def place(self, *, is_left: bool) -> str:
-        """The largest free resources as text; empty without a node.
-
-        Args:
-            is_left: Whether pods of the same gang were placed before.
-        """
+        """The largest free resources as text, also what is left after pods of the same gang; empty without a node."""
         if not self.node:
             return ""
         if self.absent:
@@ -105,15 +101,7 @@ class NearestNode(msgspec.Struct, frozen=True):
 def nearest(
     room: FreeColumns, needs: Sequence[Need], names: Sequence[str], excluded: Bools, candidates: int
 ) -> NearestNode:
-    """Compare nodes with a request for which none has room.
-
-    Args:
-        room: What all nodes have free.
-        needs: What one pod asks for.
-        names: Names of the nodes by row.
-        excluded: Nodes that a rule excludes.
-        candidates: Number of the others.
-    """
+    """Compare nodes with a request for which none has room; a rule excludes some, the others are candidates."""
     if not candidates:
         return NearestNode(needs, nodes=len(names))
     columns = room.columns(needs)

@@ -64,12 +64,7 @@ class Axis:
         return column
 
     def vector(self, amounts: Mapping[str, int], *, has: bool = False) -> Ints:
-        """Milli-units as columns, as many as the axis has now; opens columns for new names.
-
-        Args:
-            amounts: Milli-units by resource name.
-            has: Whether they are what a node has, which is rounded down.
-        """
+        """Milli-units as columns, as many as the axis has now; opens columns for new names. What a node has is rounded down."""
         columns = [(self.column if has else self._asked)(name) for name in amounts]
         vector = np.zeros(len(self), dtype=np.int64)
         for column, amount in zip(columns, amounts.values(), strict=True):
@@ -111,13 +106,7 @@ class Axis:
 
 
 def in_units(column: int, milli: int, *, has: bool = False) -> int:
-    """Milli-units of a resource in the unit of its column.
-
-    Args:
-        column: Column of the resource.
-        milli: How much of it.
-        has: Whether that is what a node has, which is rounded down.
-    """
+    """Milli-units of a resource in the unit of its column; what a node has is rounded down."""
     if column not in (CPU, SCORED_CPU):
         milli = milli // MILLI if has else -(-milli // MILLI)
     return max(min(milli, LARGEST), -LARGEST)

@@ -142,11 +142,7 @@ class Candidates:
         return np.array([value(task) for task in self.tasks], dtype=np.int64)
 
     def earlier(self, group: Ints) -> Ints:
-        """How many candidates of the same scope and group come before each.
-
-        Args:
-            group: Number of a group by candidate, such as `job` or `queue`.
-        """
+        """How many candidates of the same scope and group (a number each, such as `job` or `queue`) come before each."""
         if self.are_alone:
             return np.zeros(len(self), dtype=np.int64)
         order, starts = self._grouped(group)

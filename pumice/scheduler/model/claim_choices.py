@@ -45,12 +45,6 @@ class ClaimChoices:
     """
 
     def __init__(self, objects: ClaimObjects, reach: NodeSelection) -> None:
-        """Begin without choices.
-
-        Args:
-            objects: Claims, volumes and classes.
-            reach: From which nodes volumes can be reached.
-        """
         self._objects = objects
         self._reach = reach
         self.by_claim: dict[str, VolumeChoice] = {}
@@ -117,12 +111,7 @@ class ClaimChoices:
         return "row" if any(pools) else "fixed"
 
     def bindable(self, waiting: Waiting, index: slice | Ints) -> Bools:
-        """On which rows claims that wait can be bound all together.
-
-        Args:
-            waiting: The claims.
-            index: The rows.
-        """
+        """On which rows claims that wait can be bound all together."""
         rows = np.arange(self._reach.count)[index]
         found = np.ones(len(rows), dtype=np.bool_)
         free: list[WantedVolume] = []

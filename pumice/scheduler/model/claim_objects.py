@@ -29,11 +29,7 @@ class ClaimObjects:
     """
 
     def __init__(self, on_change: Callable[[str], None]) -> None:
-        """Begin without objects.
-
-        Args:
-            on_change: Called with the key of a claim after it, its class or its volume has changed.
-        """
+        """Begin without objects; `on_change` is told the key of a claim after it, its class or its volume has changed."""
         self._on_change = on_change
         self.claims: dict[str, PersistentVolumeClaim] = {}
         self.volumes: dict[str, VolumeRecord] = {}

@@ -67,12 +67,7 @@ class WantedVolume(NamedTuple):
 
     @classmethod
     def of(cls, claim: PersistentVolumeClaim, reserved: str) -> "WantedVolume":
-        """What a claim asks for.
-
-        Args:
-            claim: The claim.
-            reserved: Volume that is reserved for it.
-        """
+        """What a claim asks for that has a volume reserved, or none."""
         spec = claim.spec
         return cls(
             size_of(spec.resources.requests),

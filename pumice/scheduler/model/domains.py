@@ -324,13 +324,10 @@ class Domains:
         return bool(self.placed.item(place) or (promised is not None and promised.item(place)))
 
     def near(self, *, later: bool) -> list[Ints]:
-        """Counts for affinity and anti-affinity, where terminating pods count until they are gone.
+        """Counts for affinity and anti-affinity, where terminating pods count until they are gone: `later`, when promises are kept, too.
 
         A rule must hold for each of the vectors: for the moment they are two if there are promises, one with and one
         without them, because a promise may not be kept.
-
-        Args:
-            later: Whether terminating pods are gone and promises are kept.
         """
         counts = self.placed
         if later and self.leaving is not None:

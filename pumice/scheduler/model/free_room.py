@@ -112,12 +112,7 @@ class RowPlaces:
         self._counts: dict[tuple[Needs, bool], tuple[int, Ints]] = {}
 
     def counts(self, needs: Needs, *, later: bool = False) -> Ints:
-        """Places by row; to be read only.
-
-        Args:
-            needs: What one pod takes.
-            later: Count what is free once terminating pods are gone and promised places are taken, and not what is free now.
-        """
+        """Places by row, now or once terminating pods are gone and promised places are taken; to be read only."""
         log, key = self._touched.log, (needs, later)
         known = self._counts.get(key)
         if known is None or len(log) - known[0] > _MANY:

@@ -69,13 +69,7 @@ def is_one_port(block: PortBlock) -> bool:
 
 
 def are_taken(users: PortUsers, leaving: PortUsers | None, wanted: int) -> bool:
-    """Whether pods on a node, other than those that are leaving it, use one of the ports of a block.
-
-    Args:
-        users: Pods on the node that use ports of the block.
-        leaving: Those of them that are leaving.
-        wanted: The ports.
-    """
+    """Whether pods on a node, other than those that are leaving it, use one of the wanted ports of a block."""
     for ports, count in users.items():
         if ports & wanted and (not leaving or count > leaving.get(ports, 0)):
             return True

@@ -235,12 +235,7 @@ class JobInfo:
         self.status = group.status if group else PodGroupStatus()
 
     def add(self, task: TaskInfo, charged: "ChargedPods | None" = None) -> None:
-        """Add a pod to the counts.
-
-        Args:
-            task: The pod.
-            charged: Where its amounts count, if not here.
-        """
+        """Add a pod to the counts; its amounts count elsewhere if it is charged there."""
         self.tasks[task.key] = task
         if charged is not None:
             self.elsewhere[task.key] = charged

@@ -56,12 +56,7 @@ class NodeSelection:
         return self._table.row_of(node)
 
     def rows(self, key: bytes, selector: NodeSelector | None) -> Ints | None:
-        """Rows of the nodes that an affinity selects, in order; None for all. To be read only.
-
-        Args:
-            key: The affinity's `affinity_key`.
-            selector: The affinity.
-        """
+        """Rows of the nodes that an affinity with an `affinity_key` selects, in order; None for all. To be read only."""
         if selector is None:
             return None
         if self._version != self._facts.version:

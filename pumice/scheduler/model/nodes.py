@@ -73,12 +73,7 @@ class NodeTable:
     """
 
     def __init__(self, axis: Axis, jobs: Mapping[str, JobInfo]) -> None:
-        """An empty table.
-
-        Args:
-            axis: Columns of resources.
-            jobs: Gangs by key, those included whose pods are put on nodes.
-        """
+        """An empty table; jobs are to have all gangs whose pods are put on nodes."""
         self._axis = axis
         self.peers = PeerTable()
         self.records: dict[str, NodeRecord] = {}

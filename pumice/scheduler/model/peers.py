@@ -266,9 +266,6 @@ class PeerTable:
         """Look at the labels of all pods for the first time, one pod after the other; `settle` would do it at once.
 
         Pods may come, change and go between two of them.
-
-        Args:
-            tasks: All pods, by key.
         """
         if not self.is_live or self._keys is not None:
             return
@@ -283,12 +280,7 @@ class PeerTable:
         self._matched, self._is_prepared = matched, True
 
     def settle(self, tasks: Collection[TaskInfo], place: Place) -> None:
-        """Find the pods that new terms select; a cycle does this first.
-
-        Args:
-            tasks: All pods.
-            place: Row of the node of a pod.
-        """
+        """Find the pods that new terms select; a cycle does this first."""
         if not self.is_live:
             return
         self.forget_views()

@@ -106,11 +106,7 @@ class RunningTable:
         self.node[task.row] = node
 
     def reorder(self, rows: Ints) -> None:
-        """Note that the rows of nodes have changed.
-
-        Args:
-            rows: New rows by old row, -1 for nodes that are gone.
-        """
+        """Note that the rows of nodes have changed: new rows by old row, -1 for nodes that are gone."""
         if len(rows):
             self.node = np.append(rows, -1)[self.node]
 
@@ -174,13 +170,7 @@ class Away(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, running: RunningTable, unready: Bools, queues: QueueTable) -> "Away":
-        """Amounts on nodes that are not ready.
-
-        Args:
-            running: Pods of gangs that run or are bound.
-            unready: Nodes that are not ready, by row.
-            queues: The queues.
-        """
+        """Amounts of pods that run or are bound on nodes that are not ready, by queue."""
         held = np.zeros_like(queues.allocated)
         needed = held
         gangs: dict[str, Ints] = {}

@@ -148,13 +148,7 @@ class VolumePool:
     def __init__(
         self, volumes: Sequence[VolumeRecord], reach: NodeSelection, taken: Container[str]
     ) -> None:
-        """Count.
-
-        Args:
-            volumes: The volumes, the smallest first.
-            reach: From which nodes they can be reached.
-            taken: Names of volumes that are not free.
-        """
+        """Count volumes, the smallest first, of which those that are taken are not free."""
         self._reach = reach
         self.counts: Ints = np.zeros(reach.count, dtype=np.int64)
         self.everywhere = 0
@@ -203,12 +197,7 @@ class VolumePool:
             self.counts[rows] -= sign
 
     def smallest(self, row: int, besides: Collection[str] = ()) -> str:
-        """The smallest free volume that a node reaches, the first by name among equals; empty for none.
-
-        Args:
-            row: The node.
-            besides: Names of volumes that do not count.
-        """
+        """The smallest free volume that a node reaches, besides some by name, the first by name among equals; empty for none."""
         groups = [each for each in self._wide if each.rows is None or row in each.rows]
         found = (each.smallest(besides) for each in (*groups, *self._by_row.get(row, ())))
         best = min(

@@ -68,12 +68,7 @@ class DomainSearch:
         return self._levels.below(domain, domain.tier)
 
     def domains(self, request: DomainRequest, around: Around) -> Iterator[SideBySide]:
-        """The domains to try for a request, in sets of one tier, those first that are tried first.
-
-        Args:
-            request: The pods. Without a limit they go anywhere in the widest domain.
-            around: The domains in which they may be.
-        """
+        """The domains to try for a request, in sets of one tier, those first that are tried first; without a limit the widest domain."""
         highest = request.limit.tier
         if highest is None:
             yield from around[-1:]

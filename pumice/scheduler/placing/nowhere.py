@@ -42,14 +42,9 @@ def why_nowhere(
     counts: dict[str, int],
     prefix: str = "",
 ) -> Reason:
-    """Why no domain has room for pods.
+    """Why no domain has room for pods, which have no places.
 
-    Args:
-        session: The session, in which the pods have no places.
-        request: The pods, and how near they must be.
-        tried: The domains that might have had room.
-        counts: How many pods found a place in domains in which they were tried, by name; others are judged by arithmetic.
-        prefix: What comes first.
+    Of domains in which they were tried, `counts` has how many pods found a place; others are judged by arithmetic.
     """
     demand, limit = request.demands[0], request.limit.tier
     shape = _largest(request.shapes)

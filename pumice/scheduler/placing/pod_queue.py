@@ -31,15 +31,7 @@ class PodQueue:
         first: Callable[[TaskInfo], float] | None = None,
         among: Callable[[], Iterable[TaskInfo]] | None = None,
     ) -> None:
-        """Put pods in the order of plugins.
-
-        Args:
-            session: The session.
-            job: Their job.
-            tasks: The pods.
-            first: A key that comes before that order.
-            among: The pods of the job that wait, if these are not all.
-        """
+        """Put pods in the order of plugins, after a key that comes first; `among` are the pods of the job that wait, if these are not all."""
         self._session = session
         self._job = job
         self._among = among

@@ -30,14 +30,9 @@ class RankOrder:
         fullness: Callable[[SideBySide], Floats],
         last: int = NOWHERE,
     ) -> None:
-        """Begin with no pod placed.
+        """Begin with none of the wanted pods placed in a domain.
 
-        Args:
-            session: The session.
-            domain: The domain in which all pods are placed.
-            wanted: How many pods there are.
-            fullness: How good domains are for the pods; of those that take equally many the best one is the first.
-            last: Row of a pod near which the first one is to be.
+        Of domains that take equally many pods the one is first that is best by its fullness; `last` is the row of a pod near which the first one is to be.
         """
         self._session = session
         self._levels = session.levels

@@ -34,13 +34,6 @@ class PluginAnswers:
     """The plugins' answers in one session."""
 
     def __init__(self, extensions: Extensions, axis: Axis, touched: TouchedRows) -> None:
-        """Begin a session.
-
-        Args:
-            extensions: What plugins register.
-            axis: Resources that any node or pod has named.
-            touched: Rows that the session changes.
-        """
         self._extensions = extensions
         self._touched = touched
         self._axis = axis

@@ -71,14 +71,7 @@ class EmptyNodes:
         suiting: Callable[[TaskInfo, str], Bools],
         reads_network: Callable[[], bool],
     ) -> None:
-        """Begin a session.
-
-        Args:
-            state: The cluster, settled.
-            rows: All nodes.
-            suiting: Nodes that the filters leave to a pod of a queue.
-            reads_network: Whether limits on domains count.
-        """
+        """Begin a session with a settled state; filters leave suiting nodes to a pod of a queue."""
         facts = state.facts
         self._state = state
         self._axis = state.axis

@@ -62,13 +62,7 @@ class NodeRankings:
         return (kind, peers.signature(task)) if peers.is_live else kind
 
     def ranking(self, task: TaskInfo, queue: str, gang: str) -> NodeRanking:
-        """The ranking of a pod's class.
-
-        Args:
-            task: The pod.
-            queue: Queue of the pod.
-            gang: Key of its gang if it may use nodes that are reserved; otherwise empty.
-        """
+        """The ranking of a pod's class; with its gang if that may use nodes that are reserved, otherwise empty."""
         last, shape = self._last, task.shape
         if last is not None and not shape.claims:
             pods = last.pods

@@ -30,14 +30,7 @@ class Nominations:
         nodes: NodeTable,
         touched: TouchedRows,
     ) -> None:
-        """Hold what pods were nominated for.
-
-        Args:
-            nominees: Pods that have a nominated node.
-            jobs: Gangs by key.
-            nodes: The nodes, settled.
-            touched: What this session changes.
-        """
+        """Hold what pods were nominated for."""
         self._jobs = jobs
         self._nodes = nodes
         self._touched = touched

@@ -68,14 +68,7 @@ class Session:
     def __init__(
         self, state: ClusterState, actions: frozenset[str], now: float, budget: Budget | None = None
     ) -> None:
-        """Begin a session without plugins; see `opening.open_session`.
-
-        Args:
-            state: The cluster, settled.
-            actions: Names of the configured actions.
-            now: The moment, UNIX seconds.
-            budget: How long the cycle may take; no limit if None.
-        """
+        """Begin a session without plugins on a settled state; see `options.open_session`."""
         self.touched = TouchedRows(releases=bool(state.nodes.rows().releasing.any()))
         self.extensions = Extensions()
         self.answers = PluginAnswers(self.extensions, state.axis, self.touched)
@@ -299,11 +292,7 @@ class Session:
         self._rankings.clear()
 
     def release(self, why: str) -> None:
-        """End the reservation.
-
-        Args:
-            why: Key of `reservation.ENDED`.
-        """
+        """End the reservation, for a reason that is a key of `reserved_nodes.ENDED`."""
         reservation = self.state.reservation
         if reservation is not None:
             self.ended[reservation.gang] = why

@@ -122,13 +122,7 @@ def judge(
     """The plugins' answers about candidates.
 
     Plugins of a tier must agree. Tiers are alternatives, node by node: the first one that allows anyone on a node
-    decides about that node.
-
-    Args:
-        checks: What they have registered.
-        preemptor: The pod for which others may have to go.
-        candidates: The pods that might.
-        every: Whether all plugins must agree instead, whatever their tiers are.
+    decides about that node. With `every`, all plugins must agree, whatever their tiers are.
     """
     answers = _answers(checks, preemptor, candidates)
     plugins = tuple(dict.fromkeys(each.plugin for each, _ in answers))

@@ -213,9 +213,7 @@ class PodTable:
     def forget(self, key: str, uid: str) -> bool:
         """Drop the assumptions about a pod after the API server refused a write; the watched state is used again.
 
-        Args:
-            key: `namespace/name` of the pod.
-            uid: uid of the pod that was refused; nothing changes for a later pod of the same name.
+        Nothing changes for a later pod of the same name, which has another uid.
         """
         if not self._assumed.end_pod(key, uid):
             return False
@@ -239,13 +237,7 @@ class PodTable:
         return self._parked.changed(True, _DECIDED)
 
     def spare(self, key: str, uid: str, until: float) -> None:
-        """Undo an eviction that the API server refused, as `forget` does, and exclude the pod from evictions for some time.
-
-        Args:
-            key: `namespace/name` of the pod.
-            uid: uid of the pod whose eviction was refused.
-            until: Until when no action may choose it, UNIX seconds.
-        """
+        """Undo an eviction that the API server refused, as `forget` does, and exclude the pod from evictions until a moment, UNIX seconds."""
         task = self.tasks.get(key)
         if task is not None and task.uid == uid:
             self.forget(key, uid)

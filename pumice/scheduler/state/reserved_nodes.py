@@ -126,12 +126,7 @@ def reserved_condition(
 
 
 def restored(job: JobInfo, nodes: Collection[str]) -> Reservation | None:
-    """The reservation in the condition of a gang's PodGroup.
-
-    Args:
-        job: The gang.
-        nodes: Names of existing nodes; others are left out.
-    """
+    """The reservation in the condition of a gang's PodGroup, without nodes that do not exist."""
     for condition in job.status.conditions or ():
         if (condition.type, condition.status, condition.reason) != (CONDITION, "True", _NODES):
             continue

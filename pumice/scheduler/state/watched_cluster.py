@@ -84,15 +84,7 @@ class ClusterState:
         delays: ReportDelays | None = None,
         opens_gates: bool = False,
     ) -> None:
-        """Make an empty state.
-
-        Args:
-            scheduler_names: Pods with one of these `schedulerName`s are Pumice's.
-            default_queue: Queue of PodGroups that name none.
-            assumes_bound: Whether claims that are not known count as bound.
-            delays: How long reasons wait before they are written; not at all by default.
-            opens_gates: Whether the gate of pods that wait for room in their queue is taken away.
-        """
+        """Make an empty state; `assumes_bound`: claims that are not known count as bound."""
         self.scheduler_names = scheduler_names
         self.opens_gates = opens_gates
         self.axis = Axis()
@@ -321,11 +313,7 @@ class ClusterState:
         return self.peers.preparing(self.tasks)
 
     def settle(self, now: float = 0.0) -> None:
-        """Bring rows and columns into order, and end what has lasted; a cycle does this first.
-
-        Args:
-            now: The moment, UNIX seconds.
-        """
+        """Bring rows and columns into order at a moment, and end what has lasted; a cycle does this first."""
         for moment, causes in self.changes:
             self.parked.changed(moment <= now, causes)
         self.changes.clear()

@@ -27,13 +27,7 @@ class SideBySide:
     """
 
     def __init__(self, domains: Sequence[Domain], rows: Sequence[Ints], nodes: int) -> None:
-        """Put domains side by side.
-
-        Args:
-            domains: The domains, each with a row at least.
-            rows: Rows of each.
-            nodes: Number of all rows.
-        """
+        """Put domains side by side, each with its rows, of so many nodes in all."""
         self.domains = domains
         self.rows: Ints = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
         sizes = [len(each) for each in rows]

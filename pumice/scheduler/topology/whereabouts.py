@@ -52,13 +52,7 @@ def _of_domain(domain: Domain) -> dict[str, Any]:
 def whereabouts(
     job: JobInfo, tree: NetworkTree, row_of: Callable[[str], int]
 ) -> Whereabouts | None:
-    """Where a gang is of which its PodGroup says something about the network; None for others, and without places or HyperNodes.
-
-    Args:
-        job: The gang.
-        tree: The network.
-        row_of: Row of a node, -1 for one that is not there.
-    """
+    """Where a gang is of which its PodGroup says something about the network; None for others, and without places or HyperNodes."""
     spec = job.group.spec if job.group is not None else None
     if spec is None or not tree.has_hyper_nodes:
         return None

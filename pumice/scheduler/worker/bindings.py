@@ -150,13 +150,7 @@ class Binder(PodRequests[_Binding]):
 
 
 def why_unfit(name: str, then: Node | None, now: Node | None) -> str | None:
-    """Why a node takes no pods any more: it was deleted or cordoned since it was chosen; None if it was not.
-
-    Args:
-        name: Its name.
-        then: The node as it was when chosen.
-        now: The node as it is.
-    """
+    """Why a node takes no pods any more: it was deleted or cordoned since it was chosen; None if it was not."""
     if now is None or then is None or now.metadata.uid != then.metadata.uid:
         return f'node "{name}" has been deleted'
     if now.spec.unschedulable and not then.spec.unschedulable:

@@ -78,15 +78,7 @@ class ActiveConfig:
         text: bytes = b"",
         clock: Clock | None = None,
     ) -> None:
-        """Begin with a configuration that was read already.
-
-        Args:
-            config: What is in effect.
-            path: The file that it came from and that is followed; None for none.
-            metrics: Where to count.
-            text: What the file said when it was read.
-            clock: Waits between two looks at the file.
-        """
+        """Begin with a configuration that was read already, and with what its file said then; a file is followed."""
         self.config = config
         self.news: Callable[[], None] = lambda: None
         self._metrics = metrics

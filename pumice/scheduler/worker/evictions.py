@@ -54,12 +54,7 @@ class Evictor(PodRequests[_Eviction]):
     def evict(
         self, keys: Iterable[str], events: Mapping[str, Event] = MappingProxyType({})
     ) -> None:
-        """Queue evictions, by `namespace/name`.
-
-        Args:
-            keys: The pods.
-            events: Events recorded for the owners after the evictions, by pod.
-        """
+        """Queue evictions, by `namespace/name`, and events for the owners after them."""
         for key in keys:
             try:
                 self._evict(key, events.get(key))

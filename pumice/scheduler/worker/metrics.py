@@ -94,11 +94,7 @@ class VolcanoMetrics:
         return Histogram(name, text, labels, buckets=buckets, registry=self._registry)
 
     def measure(self, clock: Clock) -> Measure:
-        """A stopwatch for the steps of cycles.
-
-        Args:
-            clock: Tells the time.
-        """
+        """A stopwatch for the steps of cycles."""
 
         @contextmanager
         def measured(step: Step, name: str) -> Iterator[None]:

@@ -107,12 +107,7 @@ class PodGroupStatuses:
         )
 
     def put(self, keys: Iterable[str], urgent: Set[str]) -> None:
-        """Have the assumed statuses of PodGroups written.
-
-        Args:
-            keys: Which, by `namespace/name`.
-            urgent: Those that are written at once; the others wait, so that later changes are written with them.
-        """
+        """Have the assumed statuses of PodGroups written: urgent ones at once, while others wait, so that later changes are written with them."""
         for key in keys:
             self.queue.add(key, 0.0 if key in urgent else self._delay)
 
@@ -152,12 +147,7 @@ class PodConditions:
     """Has `PodScheduled=False` written to pods that wait, by a queue, and tells their users."""
 
     def __init__(self, context: TermContext, is_binding: Callable[[str, str], bool]) -> None:
-        """Create a writer; its `queue` must run.
-
-        Args:
-            context: What the leadership works with.
-            is_binding: Whether a pod, by `namespace/name` and uid, has been given a place that is not confirmed yet.
-        """
+        """Create a writer; its `queue` must run. A pod that is binding has been given a place that is not confirmed yet."""
         self._client = context.client
         self._pods = context.caches.pods
         self._recorder = context.recorder

@@ -34,13 +34,7 @@ class UsageKeeper:
     """Reads and writes the ConfigMap in one leadership term."""
 
     def __init__(self, context: TermContext, config: Callable[[], Config], namespace: str) -> None:
-        """Create a keeper; its `run` must run.
-
-        Args:
-            context: The term.
-            config: The configuration in effect.
-            namespace: Where the ConfigMap is unless the configuration says so.
-        """
+        """Create a keeper; its `run` must run. The ConfigMap is in a namespace unless the configuration says so."""
         self._context = context
         self._usage = context.state.usage
         self._config = config
