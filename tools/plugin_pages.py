@@ -12,7 +12,8 @@ in every page of the directory; with `--check` it only reports the pages that ar
 - `fields`: fields in braces for the variables of plugin `roles`;
 - `manifest PATH`: a manifest, its path relative to the page;
 - `annotations`, `objects [NAME …]` or `pod TASK INDEX`: results of the plugins for the Job in the last YAML block or
-  manifest above: its annotations, its objects (those with the names), one of its pods;
+  manifest above: its annotations, its objects (those with the names), what the page's plugin adds to one of its pods
+  (of an init container the name);
 - `file PATH`: a Python file, its path relative to the page.
 """
 
@@ -40,6 +41,7 @@ __all__ = ["filled", "main"]
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 _MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+_TITLE = re.compile(r"# Plugin (\S+)\n")
 _MADE = "<made when the Job starts, and kept>"
 
 
@@ -95,7 +97,9 @@ def _content(what: Sequence[str], above: str, registry: Registry, folder: Path) 
                 [each for each in wanted if not names or each["metadata"]["name"] in names]
             )
         case ["pod", task, index]:
-            return _yaml([_pod(*_wiring(above, registry), task, int(index))])
+            whole = _pod(*_wiring(above, registry), task, int(index))
+            without = _pod(*_wiring(above, registry, _own(above)), task, int(index))
+            return _yaml([_added(without, whole)])
         case _:
             raise ValueError(f"nothing is generated for {' '.join(what)!r}")
 
@@ -125,12 +129,19 @@ def _row(argument: Argument) -> str:
     return f"| `--{argument.name}{value}` | {argument.kind.name} | {default} | {argument.help} |"
 
 
-def _wiring(above: str, registry: Registry) -> tuple[Job, Wiring]:
-    """The Job of the last manifest above, after admission, with its plugins."""
+def _own(above: str) -> str:
+    """The plugin that the page is about."""
+    title = _TITLE.match(above)
+    return title[1] if title else ""
+
+
+def _wiring(above: str, registry: Registry, without: str = "") -> tuple[Job, Wiring]:
+    """The Job of the last manifest above, after admission, with its plugins but for one."""
     manifest: Raw = yaml.safe_load(_MANIFEST.findall(above)[-1])
     manifest["metadata"].setdefault("namespace", "default")
     plugins = manifest["spec"]["plugins"]
     plugins.update(dependencies(plugins, registry))
+    plugins.pop(without, None)
     job = msgspec.convert(manifest, Job)
     return job, Wiring(job, registry)
 
@@ -151,6 +162,29 @@ def _pod(job: Job, wiring: Wiring, task_name: str, index: int) -> Raw:
     metadata = {"name": f"{job.metadata.name}-{task_name}-{index}", **task.pod_metadata()}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": task.pod_spec()}
     return wiring.pod(task, index, pod)
+
+
+def _added(before: Raw, after: Raw) -> Raw:
+    """What an object has more than another one: keys that are new or differ, of lists the items that are."""
+    found: Raw = {}
+    for key, value in after.items():
+        old = before.get(key)
+        if key == "initContainers":
+            value = [{"name": each["name"]} for each in value if each not in (old or ())]
+        elif key == "containers":
+            pairs = zip(old or (), value, strict=True)
+            value = [
+                {"name": new["name"], **more} for was, new in pairs if (more := _added(was, new))
+            ]
+        elif isinstance(value, dict) and isinstance(old, dict):
+            value = _added(old, value)
+        elif isinstance(value, list) and isinstance(old, list):
+            value = [each for each in value if each not in old]
+        elif value == old:
+            continue
+        if value:
+            found[key] = value
+    return found
 
 
 class _ReferenceDumper(yaml.SafeDumper):

@@ -42,7 +42,8 @@ def test_a_stale_page_is_named_and_repaired(
     assert page.read_text(encoding="utf-8") == whole
 
 
-JOB = """```yaml
+JOB = """# Plugin tensorflow
+```yaml
 metadata: {name: j}
 spec:
   plugins: {tensorflow: []}
@@ -89,6 +90,24 @@ def test_a_block_that_asks_for_nothing_there_is_an_error(
 
     with pytest.raises(ValueError, match=message):
         filled(page, builtin(), tmp_path)
+
+
+def test_a_pod_is_shown_with_what_the_plugin_of_the_page_adds(tmp_path: Path) -> None:
+    waiting = (
+        JOB.replace("# Plugin tensorflow", "# Plugin pytorch")
+        .replace("tensorflow: []", "pytorch: [--wait-master-enabled]")
+        .replace("[{name: worker", "[{name: master, replicas: 1}, {name: worker")
+    )
+    page = f"{waiting}<!-- generated: pod worker 1 -->\n<!-- end generated -->\n"
+
+    shown = filled(page, builtin(), tmp_path).partition("<!-- generated")[2]
+
+    assert "name: RANK\n" in shown
+    assert "VC_WORKER_HOSTS" not in shown  # of plugin svc
+    assert "replicas" not in shown
+    assert shown.endswith(
+        "initContainers:\n    - name: wait-for-master\n```\n<!-- end generated -->\n"
+    )
 
 
 def recipes() -> list[list[str]]:
