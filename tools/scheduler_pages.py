@@ -12,7 +12,8 @@ follows from the code. WHAT is
 - `combinations`: what the words for that mean;
 - `functions NAME`: the functions that a plugin registers;
 - `arguments NAME`: the arguments of a plugin;
-- `missing`: what is not here yet.
+- `missing`: what is not here yet;
+- `stricter`: the rules that are stricter than Volcano's.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from pumice.scheduler.points import Combined, Extensions
 from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import PluginSpec
 from tools.generated import settle, table
+from tools.rules_page import stricter
 
 __all__ = ["argument_rows", "filled", "registered"]
 
@@ -70,6 +72,8 @@ def _content(what: list[str]) -> str:
                 ("what", "with Pumice today", "what to do", "workload that relies on it"),
                 map(_missing, TABLE),
             )
+        case ["stricter"]:
+            return "".join(stricter())
         case _:
             raise ValueError(f"nothing is generated for {' '.join(what)!r}")
 
