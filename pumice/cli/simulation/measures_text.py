@@ -56,7 +56,7 @@ def comparison_text(base: Measures, other: Measures, found: Differences) -> str:
         for row in rows_of_summary(summaries, found.summary)
         if not row.path.startswith("cost.") and len({cell.value for cell in row.cells[:2]}) > 1
     ]
-    parts = [f"{_jobs(base)} in two worlds"]
+    parts = [f"{_jobs(base)} in two runs"]
     header = ("measure", "base", "other", "difference")
     parts.append(table(header, rows) if rows else "all numbers are equal")
     for title, jobs in (("gained", found.gained), ("lost", found.lost)):
