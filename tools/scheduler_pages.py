@@ -96,9 +96,15 @@ def _arguments(arguments: tuple[SchedulerArgument, ...]) -> str:
     return text
 
 
+_PLACING = frozenset({"allocate", "backfill", "preempt", "gangpreempt", "reclaim", "gangreclaim"})
+"""The actions that look for places, which ask many functions; the page names them once."""
+
+
 def _points() -> Iterator[tuple[str, ...]]:
     for name, point in Extensions().points().items():
-        asked_by = ", ".join(f"`{each}`" for each in point.asked_by)
+        short = _PLACING if {*point.asked_by} >= _PLACING else frozenset()
+        named = [f"`{each}`" for each in point.asked_by if each not in short]
+        asked_by = ", ".join([*named, "*placing*"] if short else named)
         switch = f"`{point.switch}`" if point.switch else ""
         yield f"`{name}`", point.question, f"*{_word(point.combined)}*", asked_by, switch
 
