@@ -85,8 +85,7 @@ SCHEDULER = """\
 The file behind `--config` of `pumice scheduler` and `pumice simulate`, in Volcano's format, or a ConfigMap that holds it, as
 `kubectl get configmap -o yaml` prints it; `scheduler.config` of the chart. `pumice scheduler --config FILE --check-config` says whether it can be used.
 
-A running scheduler takes up a change within two seconds. A file that cannot be used leaves the last good one in effect; the log says so, the metric
-`pumice_scheduler_config_unusable`, `/readyz?verbose`, and an event of the Lease.
+A running scheduler [takes up a change](operations.md#change-the-schedulers-configuration) within two seconds.
 
 Editors that know JSON schemas check the file and complete its keys: [scheduler.json](schemas/scheduler.json). There are schemas of the
 [resource groups](resource-groups.md) and of the [discovery of HyperNodes](hypernodes.md), too:
