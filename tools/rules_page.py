@@ -53,10 +53,7 @@ FIRST = "0.1"
 def page() -> str:
     """The whole page."""
     grouped = sections(ALL)
-    contents = [
-        f"- [{section.title}](#{_anchor(section.title)}): {_codes(rules)}"
-        for section, rules in grouped
-    ]
+    contents = [f"- [{section.title}](#{_anchor(section.title)})" for section, _ in grouped]
     parts = [HEAD, "## Contents\n", *contents, ""]
     for section, rules in grouped:
         parts += _section(section, rules)
@@ -73,12 +70,6 @@ def stricter() -> Iterator[str]:
 
 def _link(rule: Rule) -> str:
     return f"[`{rule.code}`](rules.md#{_anchor(rule.code)})"
-
-
-def _codes(rules: list[Rule]) -> str:
-    count = f"{len(rules)} rule{'' if len(rules) == 1 else 's'}"
-    stricter = sum(rule.stricter for rule in rules)
-    return f"{count}, {stricter} stricter" if stricter else count
 
 
 def _section(section: Section, rules: list[Rule]) -> Iterator[str]:

@@ -20,8 +20,7 @@ def test_the_contents_lead_to_every_section() -> None:
     titles = [section_of(rule.code).title for rule in ALL]
     for title in dict.fromkeys(titles):
         anchor = title.lower().replace(" ", "-")
-        count = titles.count(title)
-        assert f"- [{title}](#{anchor}): {count} rule{'' if count == 1 else 's'}" in contents
+        assert f"- [{title}](#{anchor})\n" in contents
         assert f"\n## {title}\n" in text
 
 
@@ -39,7 +38,7 @@ def test_a_section_without_a_name_is_shown_too(monkeypatch: pytest.MonkeyPatch) 
     new = Rule("NEW-THING", "things are new", "Old ones break.", "thing: old | older", since="9.9")
     monkeypatch.setattr(rules_page, "ALL", (*ALL, new))
     text = rules_page.page()
-    assert "- [NEW](#new): 1 rule\n" in text
+    assert "- [NEW](#new)\n" in text
     assert "Things are new. Old ones break.\n\nRefuses since 9.9: `thing: old | older`" in text
 
 
