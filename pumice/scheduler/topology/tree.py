@@ -305,6 +305,6 @@ def _problem(parent: Domain, child: Domain) -> str:
     if child.parent is not None:
         return (
             f"HyperNodes {child.parent.name} and {parent.name} both claim {child.name}, "
-            f"which stays in {child.parent.name}, the older one"
+            f"which stays in {child.parent.name}, the first by age, then by name"
         )
     return ""

@@ -76,7 +76,7 @@ def test_what_is_broken_is_told_once() -> None:
         events = run_cycle(state, config, NOW).events
         return [(each.kind, each.name, each.message) for each in events]
 
-    said = "HyperNodes s4 and s9 both claim s1, which stays in s4, the older one"
+    said = "HyperNodes s4 and s9 both claim s1, which stays in s4, the first by age, then by name"
     assert told() == [("HyperNode", "s9", said)]
     state.set_node(_node("n0"))
     assert told() == []
