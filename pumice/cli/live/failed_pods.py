@@ -65,9 +65,7 @@ def attempts_used(job: Job) -> str:
     limit = DEFAULT_MAX_RETRY if limit is None else limit
     used = [attempts(status.retry_count, limit)] if status.retry_count else []
     if restart_budgets.NOTE in noted:
-        names = PodNames(job)
-        tallies = restart_budgets.of(job, names)
-        count, unit = restart_budgets.spent(list(tallies), tallies, names)
+        count, unit = restart_budgets.most_restarted(noted[restart_budgets.NOTE], PodNames(job))
         used += [attempts(count, limit, unit)] if count else []
     return "; ".join(used)
 

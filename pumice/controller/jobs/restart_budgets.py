@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from pumice.api.jobs import Job
-from pumice.controller.jobs.podsets import Entries, PodNames, is_index, write_indexes
+from pumice.controller.jobs.podsets import Entries, PodNames, is_index, read_indexes, write_indexes
 from pumice.controller.jobs.restart_targets import Restart, Target
 
 NOTE = "pumice.dev/retries"
@@ -35,6 +35,7 @@ RUN_SECONDS = 600.0
 LONGEST = 131_072
 """Maximum length of the note, in addition to one entry for each task. It holds five sets of 100,000 pods, which is the number of distinct tallies with the usual `maxRetry` of 3."""
 
+_NUMBERED = ("partition", "pod")
 _STREAK = 6
 """Consecutive restarts after which the delay does not grow any more."""
 
@@ -179,20 +180,39 @@ def of(job: Job, names: PodNames) -> dict[RestartUnit, RestartCount]:
 def read(text: str, names: PodNames) -> dict[RestartUnit, RestartCount]:
     """Read a note; entries that cannot be read, or that name no task of the Job, are left out."""
     found: dict[RestartUnit, RestartCount] = {}
-    entries = {kind: Entries(names) for kind in ("partition", "pod")}
-    for entry in text.split():
-        what, _, numbers = entry.rpartition("=")
-        kind, _, where = what.partition("/")
-        count, _, streak = numbers.partition("/")
-        if not (count.isdecimal() and streak.isdecimal() and len(numbers) < 20):
-            continue
-        tally = RestartCount(int(count), min(int(streak), _STREAK))
+    entries = {kind: Entries(names) for kind in _NUMBERED}
+    for kind, where, tally in _read(text):
         if kind in entries:
             task, indexes = entries[kind].read(where)
             found |= dict.fromkeys([(kind, task, str(index)) for index in indexes], tally)
         elif kind == "task" and names.size(where):
             found[kind, where, ""] = tally
     return found
+
+
+def most_restarted(text: str, names: PodNames) -> tuple[int, str]:
+    """The highest restart count in a note, and the first unit that has it; only that unit is read, since a task may have many pods."""
+    count, found = 0, ""
+    for kind, where, tally in _read(text):
+        task, _, indexes = where.partition("/")
+        first = next(read_indexes(indexes, names.size(task)), None)
+        if tally.count <= count or not names.size(task):
+            continue
+        if kind in _NUMBERED and first is not None:
+            count, found = tally.count, described((kind, task, str(first)), names)
+        elif kind == "task":
+            count, found = tally.count, described((kind, task, ""), names)
+    return count, found
+
+
+def _read(text: str) -> Iterator[tuple[str, str, RestartCount]]:
+    """The entries of a note that can be read: kind, task with indexes, and tally."""
+    for entry in text.split():
+        what, _, numbers = entry.rpartition("=")
+        kind, _, where = what.partition("/")
+        count, _, streak = numbers.partition("/")
+        if count.isdecimal() and streak.isdecimal() and len(numbers) < 20:
+            yield kind, where, RestartCount(int(count), min(int(streak), _STREAK))
 
 
 def _numbers(tally: RestartCount) -> str:

@@ -11,12 +11,14 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.cli.live.explanation_text import list_text, text_of
 from pumice.cli.live.explanations import events_about, of_job, of_pod, waiting_gangs
+from pumice.cli.live.failed_pods import attempts_used
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import Follower, simulated
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
 from tests.kit.builders import job, node, pod, pod_group, task
+from tests.kit.counting import calls
 
 WHY = (
     "Not enough valid tasks; 1 pod names schedulerName other; this scheduler places pods of volcano"
@@ -327,3 +329,16 @@ def test_a_pod_that_failed() -> None:
         "Pod default/train-worker-0 is on node n (Failed): failed with exit code 137"
         ' (OOMKilled: out of memory): "no data"'
     )
+
+
+def test_attempts_of_as_many_pods_as_a_number_can_say_are_told_at_once() -> None:
+    notes = "task/other=9/1 task/worker=2/1 pod/worker/0-999999999=3/1 pod/worker/7=2/1 pod/odd/1=8/1 pod/worker/x=8/1"
+    raw = job(
+        "train",
+        [task("worker", 2**31 - 1)],
+        status={"controlledResources": {"pumice.dev/retries": notes}},
+    )
+    told: list[str] = []
+    used = calls(lambda: told.append(attempts_used(msgspec.convert(raw, Job))))
+    assert told == ["attempts of pod train-worker-0 used: 3 of 3 (maxRetry)"]
+    assert used < 1000
