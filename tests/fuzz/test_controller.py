@@ -43,11 +43,17 @@ HOSTILE: dict[str, tuple[int, Callable[[int], list[Raw]]]] = {
 }
 """Tasks, each for a number of them."""
 
+POLICIES = [
+    {"event": "PodEvicted", "action": "RestartJob", "timeout": "1h"},
+    {"event": "TaskCompleted", "action": "CompleteJob"},
+    *({"exitCode": code, "action": "RestartPod"} for code in range(1, 500)),
+]
+
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_pass_over_a_hostile_job_takes_no_longer_than_the_lease(name: str) -> None:
     count, tasks = HOSTILE[name]
-    cluster = FakeCluster(a_job(*tasks(count)))
+    cluster = FakeCluster(a_job(*tasks(count), policies=POLICIES))
     registry = builtin()
     for admit in (False, True):
         if admit:

@@ -33,7 +33,6 @@ from pumice.controller.jobs.policies import (
     TASK_COMPLETED,
     Policies,
     PolicyRequest,
-    choose,
     concerns,
 )
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
@@ -128,12 +127,12 @@ def completed(job: Job, pods: Sequence[Pod], job_pods: JobPods, now: float) -> d
     """Complete tasks for which there is a policy, and since when they are complete."""
     if not concerns(job, TASK_COMPLETED):
         return {}
-    by_task, lost = _by_task(job, pods), job_pods.lost_by_task
+    by_task, lost, policies = _by_task(job, pods), job_pods.lost_by_task, Policies(job)
     return {
         task.name: now if request.since is None else request.since
         for task in job.tasks
         for request in _completed(task, by_task[task.name], lost.get(task.name, 0), job_pods)
-        if choose(job, request).action != SYNC_JOB
+        if policies.choose(request).action != SYNC_JOB
     }
 
 

@@ -86,59 +86,69 @@ def concerns(job: Job, event: str) -> bool:
     )
 
 
-def choose(job: Job, request: PolicyRequest) -> PolicyChoice:
-    """Choose the action for a request."""
-    if request.action:
-        return PolicyChoice(request.action)
-    if request.event in INTERNAL:
-        return _SYNC
-    if request.job_uid and request.job_uid != job.metadata.uid:
-        return _SYNC
-    if request.version is not None and request.version < job.status.version:
-        return _SYNC
-    for path, policy in _policies(job, request.task):
-        if _matches(policy, request):
-            return PolicyChoice(policy.action or SYNC_JOB, _delay(policy), path)
-    return _SYNC
+_Placed = tuple[str, LifecyclePolicy]
+"""A policy with its path."""
 
 
 class Policies:
-    """`choose` for many events of one Job: it is asked once for those that differ only in their pod and time."""
+    """Chooses actions for the events of one Job, and remembers them: there may be as many pods, tasks and policies as an object holds."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._chosen: dict[tuple[object, ...], PolicyChoice] = {}
-        self._awaited: dict[str, tuple[int, ...]] = {}
+        self._of_job = tuple(_with_paths("spec.policies", job.spec.policies))
+        self._of_tasks: dict[str, list[_Placed]] = {}
+        for position, task in enumerate(job.tasks):
+            if task.policies and task.name:
+                placed = _with_paths(f"spec.tasks[{position}].policies", task.policies)
+                self._of_tasks.setdefault(task.name, []).extend(placed)
+        self._chosen: dict[tuple[str, str, tuple[int, ...]], PolicyChoice] = {}
+        self._awaited: dict[str, frozenset[int]] = {}
 
     def choose(self, request: PolicyRequest) -> PolicyChoice:
         """Choose the action for a request."""
-        alike = request.event, request.task, request.exit_codes, request.version
+        if request.action:
+            return PolicyChoice(request.action)
+        if request.event in INTERNAL:
+            return _SYNC
+        if request.job_uid and request.job_uid != self._job.metadata.uid:
+            return _SYNC
+        if request.version is not None and request.version < self._job.status.version:
+            return _SYNC
+        own = self._first(request, request.task) if request.task in self._of_tasks else _SYNC
+        return self._first(request, "") if own is _SYNC else own
+
+    def _first(self, request: PolicyRequest, task: str) -> PolicyChoice:
+        """What the first policy of a task that matches says, or of the Job for an empty name; `_SYNC` if none does."""
+        alike = request.event, task, request.exit_codes
         found = self._chosen.get(alike)
         if found is None:
-            found = self._chosen[alike] = choose(self._job, request)
+            matching = (
+                PolicyChoice(policy.action or SYNC_JOB, _delay(policy), path)
+                for path, policy in self._placed(task)
+                if _matches(policy, request)
+            )
+            found = self._chosen[alike] = next(matching, _SYNC)
         return found
 
     def awaited(self, task: str) -> tuple[int, ...]:
         """The exit code for which a policy about a task has a timeout; empty if there are several."""
+        codes = self._delayed(task) | self._delayed("")
+        return tuple(codes) if len(codes) == 1 else ()
+
+    def _delayed(self, task: str) -> frozenset[int]:
+        """Exit codes for which policies of a task have a timeout, or those of the Job for an empty name."""
         found = self._awaited.get(task)
         if found is None:
-            delayed = (policy for _, policy in _policies(self._job, task) if _delay(policy))
-            codes = {each.exit_code for each in delayed if each.exit_code is not None}
-            found = self._awaited[task] = tuple(codes) if len(codes) == 1 else ()
+            codes = (each.exit_code for _, each in self._placed(task) if _delay(each))
+            found = self._awaited[task] = frozenset(each for each in codes if each is not None)
         return found
 
-
-def _policies(job: Job, task: str) -> Iterator[tuple[str, LifecyclePolicy]]:
-    """Policies with their paths, in the order in which they are checked."""
-    for position, each in enumerate(job.tasks):
-        if task and each.name == task:
-            yield from _with_paths(f"spec.tasks[{position}].policies", each.policies)
-    yield from _with_paths("spec.policies", job.spec.policies)
+    def _placed(self, task: str) -> Sequence[_Placed]:
+        """The policies of a task, or of the Job for an empty name."""
+        return self._of_tasks.get(task, ()) if task else self._of_job
 
 
-def _with_paths(
-    path: str, policies: Sequence[LifecyclePolicy] | None
-) -> Iterator[tuple[str, LifecyclePolicy]]:
+def _with_paths(path: str, policies: Sequence[LifecyclePolicy] | None) -> Iterator[_Placed]:
     for position, policy in enumerate(policies or ()):
         yield f"{path}[{position}]", policy
 

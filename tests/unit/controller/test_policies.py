@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from pumice.api.jobs import Job
-from pumice.controller.jobs.policies import PolicyRequest, choose
+from pumice.controller.jobs.policies import Policies, PolicyRequest
 from tests.kit.builders import job, task
 from tests.kit.tables import table
 
@@ -28,7 +28,7 @@ def test_choose(case: dict[str, Any]) -> None:
     fields: dict[str, Any] = case["request"]
     codes = tuple(fields.get("exit_codes", ()))
     request = PolicyRequest(**{**fields, "exit_codes": codes})
-    choice = choose(subject, request)
+    choice = Policies(subject).choose(request)
     assert choice.action == case["to"]
     assert choice.delay == case.get("delay", 0)
     assert case.get("where", choice.path) == choice.path
