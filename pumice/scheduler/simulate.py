@@ -130,7 +130,8 @@ class Simulation:
             objects: The initial objects; they are not changed.
             config: Configuration of the scheduler.
             scheduler_names: Scheduler names whose pods are placed; other pods only use resources.
-            leaves_out: Whether objects with a quantity that cannot be read are left out, as the scheduler sets them aside.
+            leaves_out: Whether objects with a quantity that cannot be read are left out, as the scheduler sets them aside, and a
+                plugin that raises at a gang lets that one wait.
 
         Raises:
             UnreadableObjectError: A quantity cannot be read.
@@ -182,13 +183,14 @@ class Simulation:
         """Run one cycle at a moment.
 
         Raises:
-            Exception: Whatever a plugin or action raised.
+            Exception: Whatever a plugin or action raised; not what concerns one gang, which waits for that, if objects are left out.
         """
         self._now = now
         self._result = run_cycle(self.state, self._config, now)
         self._binds |= self._result.binds
         self._evicted |= dict.fromkeys(self._result.evicted)
-        for error in (self._result.error, *self._result.errors.values()):
+        of_gangs = () if self._leaves_out else self._result.errors.values()
+        for error in (self._result.error, *of_gangs):
             if error is not None:
                 raise error
         return self._result

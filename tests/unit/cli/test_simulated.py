@@ -20,6 +20,7 @@ from pumice.scheduler.advice import advise
 from pumice.scheduler.simulate import ClusterObjects, Subject
 from tests.kit.builders import node, pod, pod_group, queue
 from tests.kit.examples import examples
+from tests.kit.faulty import Fault, faulty_config
 
 _NOW = 1_800_000_000.0
 
@@ -152,3 +153,17 @@ def test_numbers_that_change_without_helping_a_gang_are_renewed_for_some_gangs_a
         changes = []
     assert TRIES <= current[0] < current[1] < len(groups)
     assert (current[2], follower.is_behind()) == (len(groups), False)
+
+
+def test_a_gang_at_which_a_plugin_raises_waits_for_that_and_the_others_have_their_reasons() -> None:
+    groups = [pod_group(name, 1, phase="Inqueue") for name in ("bad", "good")]
+    pods = [pod(f"{name}-0", group=name, cpu="9") for name in ("bad", "good")]
+    objects = ClusterObjects(
+        nodes=msgspec.convert([node("n", "4")], list[Node]),
+        pod_groups=msgspec.convert(groups, list[PodGroup]),
+        pods=msgspec.convert(pods, list[Pod]),
+    )
+    follower = Follower(faulty_config(Fault("job_ready", "bad")))
+    found = follower.look(ReadableCluster(None, objects), _NOW).pending
+    assert "ZeroDivisionError: fault at job_ready" in found["default/bad"].message
+    assert "needs 9 cpu on one node" in found["default/good"].message
