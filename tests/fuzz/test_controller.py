@@ -19,6 +19,10 @@ PASS_SECONDS = 2.0
 
 HOSTILE: dict[str, tuple[int, Callable[[int], list[Raw]]]] = {
     "tasks": (6_000, lambda count: [task(f"t{each}") for each in range(count)]),
+    "tasks of which each pod is told": (
+        1_500,
+        lambda count: [task(f"t{each}") for each in range(count)],
+    ),
     "tasks that wait for the one before": (
         6_000,
         lambda count: [
@@ -43,6 +47,8 @@ HOSTILE: dict[str, tuple[int, Callable[[int], list[Raw]]]] = {
 }
 """Tasks, each for a number of them."""
 
+PLUGINS = {"tasks of which each pod is told": {"svc": []}}
+
 POLICIES = [
     {"event": "PodEvicted", "action": "RestartJob", "timeout": "1h"},
     {"event": "TaskCompleted", "action": "CompleteJob"},
@@ -53,7 +59,7 @@ POLICIES = [
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_pass_over_a_hostile_job_takes_no_longer_than_the_lease(name: str) -> None:
     count, tasks = HOSTILE[name]
-    cluster = FakeCluster(a_job(*tasks(count), policies=POLICIES))
+    cluster = FakeCluster(a_job(*tasks(count), policies=POLICIES, plugins=PLUGINS.get(name, {})))
     registry = builtin()
     for admit in (False, True):
         if admit:
@@ -63,4 +69,4 @@ def test_a_pass_over_a_hostile_job_takes_no_longer_than_the_lease(name: str) -> 
         started = time.process_time()
         plan = reconcile(observed, registry=registry, now=cluster.now)
         assert time.process_time() - started < PASS_SECONDS
-        assert list(plan.steps)
+        assert any(plan.steps)
