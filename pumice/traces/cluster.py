@@ -39,6 +39,9 @@ _IN_VAIN, _ROUNDS = 200, 10
 """Moments in a row at which pods are evicted or made again without that a Job ends or arrives: so many are no progress, if each pod that
 exists was so often concerned, on average."""
 
+_RESTLESS = 20
+"""A moment at which `MOST_CYCLES` are not enough counts like this many moments without progress."""
+
 _GANG = "gang "
 """Stands before keys of gangs where those of Jobs are, too."""
 
@@ -145,6 +148,7 @@ class VirtualCluster:
         self._changed = 0.0
         self._known_due = 0.0
         self._in_vain = self._moved = 0
+        self._restless_at = -1.0
         self.cycles = 0
         self.decision_seconds = 0.0
         self.unsettled: set[str] = set()
@@ -232,7 +236,9 @@ class VirtualCluster:
             if not (has_decided or is_due):
                 break
         else:
-            self.restless += 1
+            self.restless += now != self._restless_at
+            self._restless_at = now
+            self._in_vain += _RESTLESS
         dues = self._dues(moment)
         self._due = self._since_zero(min(dues)) if dues else None
         self._idle += 1

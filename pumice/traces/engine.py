@@ -7,6 +7,7 @@ ends, too, when pods are only evicted and made again.
 
 from collections.abc import Callable, Iterator
 
+from pumice.api.messages import counted
 from pumice.api.meta import Raw, format_time
 from pumice.api.pods import Pod
 from pumice.plugins import Registry
@@ -151,15 +152,15 @@ class TraceRun:
         cluster, found = self._cluster, []
         if cluster.is_in_circles:
             found.append(
-                "the run ends here: pods are evicted or made again without end, and no Job ends or arrives any more"
+                "the run ends here: pods are evicted or made again without end, while no Job ends or arrives"
             )
         if cluster.restless:
             found.append(
-                f"at {cluster.restless:,} moments the scheduler went on deciding after {MOST_CYCLES:,} cycles; the clock went on"
+                f"at {counted(cluster.restless, 'moment')} the scheduler had more to decide after {MOST_CYCLES:,} cycles; it was left at that"
             )
         if cluster.unsettled:
             found.append(
-                f"of {len(cluster.unsettled):,} Jobs, such as {min(cluster.unsettled)}, the controller went on planning changes "
-                f"after {PASSES} passes; they were left as they were then"
+                f"of {counted(len(cluster.unsettled), 'Job')}, such as {min(cluster.unsettled)}, the controller had more to change "
+                f"after {PASSES} passes; it was left at that, so pods may be missing"
             )
         return found

@@ -3,14 +3,16 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from pumice.api.nodes import Node
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
+from pumice.traces import cluster, engine, jobs
 from pumice.traces.trace import TraceJob
 from tests.kit.builders import job as manifest_of
 from tests.kit.builders import node, task
-from tests.kit.traces import ran, trace_job
+from tests.kit.traces import cluster_of, ran, trace_job
 
 HOUR = 3600.0
 OPENS = 10 * HOUR
@@ -60,6 +62,39 @@ def test_a_run_in_which_pods_are_only_evicted_ends_with_a_sentence() -> None:
     past = ran([by_day(13 * HOUR)], zone(), configured("enqueue, allocate, shuffle"))
     assert (past.is_whole, past.is_endless) == (False, True)
     assert past.remarks == [
-        "the run ends here: pods are evicted or made again without end, and no Job ends or arrives any more"
+        "the run ends here: pods are evicted or made again without end, while no Job ends or arrives"
     ]
     assert past.jobs[0].evictions == 200
+
+
+@pytest.mark.parametrize(("retries", "is_whole"), [(20, True), (10**9, False)])
+def test_jobs_that_start_again_at_one_moment(
+    retries: int, is_whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pods that fail at once, and each time are made again: more cycles than a moment may have, and in the end no progress."""
+    for module in (cluster, engine):
+        monkeypatch.setattr(module, "MOST_CYCLES", 12)
+    again = [{"event": "PodFailed", "action": "RestartJob"}]
+    spec = manifest_of("", [task("w", cpu="1")], maxRetry=retries, policies=again)["spec"]
+    job = trace_job("again", duration=0.0, fails=True, manifest={"spec": spec})
+    past = ran([job], cluster_of(1))
+    assert past.jobs[0].outcome == ("Failed" if is_whole else "Running")
+    assert past.is_whole == is_whole
+    *others, restless = past.remarks
+    assert (
+        restless
+        == "at 1 moment the scheduler had more to decide after 12 cycles; it was left at that"
+    )
+    assert len(others) == (not is_whole)
+
+
+def test_jobs_that_the_controller_does_not_come_to_an_end_with_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (jobs, engine):
+        monkeypatch.setattr(module, "PASSES", 0)
+    past = ran([trace_job("b"), trace_job("a")], cluster_of(2))
+    assert [job.outcome for job in past.jobs] == ["Waiting", "Waiting"]
+    assert past.remarks == [
+        "of 2 Jobs, such as default/a, the controller had more to change after 0 passes; it was left at that, so pods may be missing"
+    ]
