@@ -12,9 +12,10 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from pumice.api import keys
+from pumice.api import keys, kinds
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.hypernodes import HyperNode
+from pumice.api.kinds import Kind
 from pumice.api.meta import ObjectMeta, format_time, parse_time
 from pumice.api.nodes import Namespace, Node, PriorityClass, with_priorities, with_system_classes
 from pumice.api.podgroups import PodGroup, PodGroupStatus
@@ -86,6 +87,24 @@ class ClusterObjects(msgspec.Struct):
     quotas: list[ResourceQuota] = msgspec.field(default_factory=list)
     budgets: list[PodDisruptionBudget] = msgspec.field(default_factory=list)
     usage: str = ""
+
+    def by_kind(self) -> dict[Kind, tuple[type, list[Any]]]:
+        """The struct of each kind, and the list for its objects."""
+        return {
+            kinds.CSI_NODE: (CsiNode, self.csi_nodes),
+            kinds.HYPER_NODE: (HyperNode, self.hyper_nodes),
+            kinds.NAMESPACE: (Namespace, self.namespaces),
+            kinds.NODE: (Node, self.nodes),
+            kinds.PERSISTENT_VOLUME: (PersistentVolume, self.volumes),
+            kinds.PERSISTENT_VOLUME_CLAIM: (PersistentVolumeClaim, self.claims),
+            kinds.POD: (Pod, self.pods),
+            kinds.POD_DISRUPTION_BUDGET: (PodDisruptionBudget, self.budgets),
+            kinds.POD_GROUP: (PodGroup, self.pod_groups),
+            kinds.PRIORITY_CLASS: (PriorityClass, self.priority_classes),
+            kinds.QUEUE: (Queue, self.queues),
+            kinds.RESOURCE_QUOTA: (ResourceQuota, self.quotas),
+            kinds.STORAGE_CLASS: (StorageClass, self.storage_classes),
+        }
 
     def newest(self) -> float:
         """The newest time in any object, in UNIX seconds; 0 if there is none."""

@@ -13,13 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from pumice.api import kinds
-from pumice.api.hypernodes import HyperNode
 from pumice.api.kinds import Kind
 from pumice.api.messages import counted, listed
 from pumice.api.meta import ObjectMeta
-from pumice.api.nodes import Namespace, Node, PriorityClass, values_of
-from pumice.api.pods import Pod
-from pumice.api.queues import Queue
+from pumice.api.nodes import PriorityClass, values_of
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.job_list import UTF_8_MARK, BadLineError, JobList, by_name
 from pumice.traces.past_jobs import (
@@ -36,6 +33,15 @@ from pumice.traces.trace import LINES_LIMIT, Trace, TraceError, TraceJob
 __all__ = ["read_cluster_past"]
 
 _OVER = {"Succeeded", "Failed"}
+_STAY = {
+    kinds.HYPER_NODE,
+    kinds.NAMESPACE,
+    kinds.NODE,
+    kinds.POD,
+    kinds.PRIORITY_CLASS,
+    kinds.QUEUE,
+}
+"""Kinds of objects that are there from the beginning. What quotas and budgets count is that of the time of the dump."""
 _NAMED = 200
 """Bytes of the list of kinds that are not read."""
 
@@ -68,16 +74,8 @@ class _Dump:
         self._groups: dict[str, tuple[int, Raw]] = {}
         self._pods: dict[str, list[tuple[int, Raw]]] = {}
         self._submitted: set[str] = set()
-        objects = ClusterObjects()
-        self._objects = objects
-        self._kept: dict[Kind, tuple[type, list[Any]]] = {
-            kinds.NODE: (Node, objects.nodes),
-            kinds.HYPER_NODE: (HyperNode, objects.hyper_nodes),
-            kinds.NAMESPACE: (Namespace, objects.namespaces),
-            kinds.QUEUE: (Queue, objects.queues),
-            kinds.PRIORITY_CLASS: (PriorityClass, objects.priority_classes),
-            kinds.POD: (Pod, objects.pods),
-        }
+        self._objects = ClusterObjects()
+        self._kept = {kind: kept for kind, kept in self._objects.by_kind().items() if kind in _STAY}
         not_read: Counter[str] = Counter()
         for place, each in enumerate(items, 1):
             if not isinstance(each, dict):

@@ -5,17 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pumice.api import kinds
-from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
 from pumice.api.fields import plain
-from pumice.api.hypernodes import HyperNode
-from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
-from pumice.api.nodes import Namespace, Node, PriorityClass
-from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.api.queues import Queue
 from pumice.api.runtime_classes import RuntimeClass, admit
-from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cli.files.checking import ManifestChecker, registry
 from pumice.cli.files.manifests import Manifest, decode
 from pumice.cli.output import note
@@ -99,7 +92,7 @@ class SimulationInput:
         jobs: list[Manifest] = []
         pods: list[Manifest] = []
         classes: list[RuntimeClass] = []
-        decoded = _lists(given.objects) | {kinds.RUNTIME_CLASS: (RuntimeClass, classes)}
+        decoded = given.objects.by_kind() | {kinds.RUNTIME_CLASS: (RuntimeClass, classes)}
         skipped: dict[str, int] = {}
         for manifest in newest.values():
             kind = kinds.of_object(manifest.object)
@@ -173,24 +166,6 @@ class SimulationInput:
             controlled.add(job, groups)
         controlled.take(self.objects.pods)
         return controlled
-
-
-def _lists(objects: ClusterObjects) -> dict[Kind, tuple[type, list[Any]]]:
-    """Struct of each kind that is decoded as it is, and the list for its objects."""
-    return {
-        kinds.CSI_NODE: (CsiNode, objects.csi_nodes),
-        kinds.HYPER_NODE: (HyperNode, objects.hyper_nodes),
-        kinds.NAMESPACE: (Namespace, objects.namespaces),
-        kinds.NODE: (Node, objects.nodes),
-        kinds.PERSISTENT_VOLUME: (PersistentVolume, objects.volumes),
-        kinds.PERSISTENT_VOLUME_CLAIM: (PersistentVolumeClaim, objects.claims),
-        kinds.POD_DISRUPTION_BUDGET: (PodDisruptionBudget, objects.budgets),
-        kinds.POD_GROUP: (PodGroup, objects.pod_groups),
-        kinds.PRIORITY_CLASS: (PriorityClass, objects.priority_classes),
-        kinds.QUEUE: (Queue, objects.queues),
-        kinds.RESOURCE_QUOTA: (ResourceQuota, objects.quotas),
-        kinds.STORAGE_CLASS: (StorageClass, objects.storage_classes),
-    }
 
 
 def _usage(config_map: Raw) -> str:

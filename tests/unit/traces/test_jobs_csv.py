@@ -14,18 +14,7 @@ from pumice.traces.places import PodPlaces
 from pumice.traces.records import Past, PodRuns
 from tests.kit.pasts import drawn, nothing, record, small
 
-NUMBERS = [
-    "submission_time",
-    "requested_number_of_resources",
-    "requested_time",
-    "success",
-    "starting_time",
-    "execution_time",
-    "finish_time",
-    "waiting_time",
-    "turnaround_time",
-    "stretch",
-]
+NUMBERS = COLUMNS[2:-4]
 """Columns that pandas must read as numbers for evalys."""
 
 
