@@ -127,16 +127,18 @@ def simulate(
         "--timings": timings,
         "--at": at is not None,
         "--scheduler-name": bool(scheduler_name),
-        "--live": live is not None,
     }
-    traces.check([name for name, is_given in for_cycles.items() if is_given])
+    given = [name for name, is_given in for_cycles.items() if is_given]
+    if live is not None:
+        others = {"--state": state is not None, "--trace": bool(traces.trace)}
+        if taken := [*(name for name, is_given in others.items() if is_given), *given]:
+            raise exits.UserError(f"--live reads the cluster; leave out {taken[0]}")
+    traces.check(given)
     if traces.trace:
         from pumice.cli.simulation.trace_run import simulate_trace
 
         simulate_trace(traces, state or [], config, output)
     if live is not None:
-        if state is not None:
-            raise exits.UserError("--live reads the cluster; leave out --state")
         from pumice.cli.live.trial import try_job
 
         try_job(live, cluster, read_config(config), output)

@@ -236,7 +236,10 @@ class _Future:
             )
         reason = state.gangs.pending.get(gang)
         why = f": {reason.summary}" if reason is not None else ""
-        return StartForecast(None, f"does not start, although all that runs has ended by then{why}")
+        end = "does not start, although all that runs has ended by then"
+        if self._cluster.is_in_circles:
+            end = "when it starts is not known, since other pods are evicted and made again without end"
+        return StartForecast(None, f"{end}{why}")
 
 
 class _FirstStarts:

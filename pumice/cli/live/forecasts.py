@@ -33,7 +33,7 @@ async def read_forecast_cluster(
     except Forbidden:
         jobs = (await client.list(JOB, seen.namespace))["items"] if seen.namespace else []
     names = {pod.spec.scheduler_name for pod in seen.objects.pods if group_of(pod)}
-    schedulers = tuple(sorted(names)) or (keys.DEFAULT_SCHEDULER,)
+    schedulers = tuple(sorted(names | {keys.DEFAULT_SCHEDULER}))
     return ForecastCluster(seen.objects, jobs, config, registry(), time.time(), schedulers)
 
 

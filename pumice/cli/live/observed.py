@@ -82,6 +82,7 @@ async def observe(
     namespace: str | None,
     *,
     events: bool = True,
+    whole: bool = False,
     usage: UsageStorage | None = None,
 ) -> ReadableCluster:
     """Read the objects that the user may read.
@@ -90,6 +91,7 @@ async def observe(
         client: The connection.
         namespace: The namespace that must be readable; None for all namespaces.
         events: Whether events are read, too.
+        whole: Whether also what no pod or gang is concerned with that is there now is read: HyperNodes, namespaces, volumes.
         usage: Where the scheduler saves what namespaces have used; None for nowhere.
 
     Raises:
@@ -101,15 +103,15 @@ async def observe(
     found.sees_cluster = "nodes" not in found.forbidden
     objects.pod_groups = await _widely(client, found, POD_GROUP, PodGroup)
     objects.pods = await _widely(client, found, POD, Pod)
-    if found.sees_cluster and any(each.spec.has_topology for each in objects.pod_groups):
+    if found.sees_cluster and (whole or any(each.spec.has_topology for each in objects.pod_groups)):
         objects.hyper_nodes = await _everywhere(client, found, HYPER_NODE, HyperNode) or []
     queues = await _everywhere(client, found, QUEUE, Queue)
     found.sees_queues = queues is not None
     objects.queues = implied_queues(objects) if queues is None else queues
     objects.priority_classes = await _everywhere(client, found, PRIORITY_CLASS, PriorityClass) or []
-    if found.sees_cluster and any(each.spec.affinity for each in objects.pods):
+    if found.sees_cluster and (whole or any(each.spec.affinity for each in objects.pods)):
         objects.namespaces = await _everywhere(client, found, NAMESPACE, Namespace) or []
-    if found.sees_cluster and any(has_claims(each) for each in objects.pods):
+    if found.sees_cluster and (whole or any(has_claims(each) for each in objects.pods)):
         claims = await _everywhere(client, found, PERSISTENT_VOLUME_CLAIM, PersistentVolumeClaim)
         volumes = await _everywhere(client, found, PERSISTENT_VOLUME, PersistentVolume)
         objects.claims, objects.volumes = claims or [], volumes or []

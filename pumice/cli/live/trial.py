@@ -6,9 +6,10 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from pumice.api import kinds
+from pumice.api import keys, kinds
 from pumice.api.fields import plain
-from pumice.api.meta import Raw
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.api.queues import Queue
 from pumice.cli import exits
 from pumice.cli.exits import UserError
 from pumice.cli.files.checking import ManifestChecker
@@ -46,10 +47,12 @@ def try_job(file: Path, cluster: ClusterOptions, config: Config, output: Format)
 async def _tried(manifest: Manifest, cluster: ClusterOptions, config: Config) -> dict[str, Any]:
     async with cluster.connect() as client:
         namespace = manifest.object["metadata"].get("namespace") or client.connection.namespace
-        seen = await observe(client, namespace, events=False)
+        seen = await observe(client, namespace, events=False, whole=True)
         if not seen.sees_cluster:
             raise UserError(NO_RIGHTS)
         known = await read_forecast_cluster(client, seen, config)
+    if seen.forbidden:
+        note(f"this lacks {', '.join(seen.forbidden)}, which you may not read")
     job = _admitted(manifest, str(namespace), seen)
     name = job["metadata"]["name"]
     if any(
@@ -58,6 +61,13 @@ async def _tried(manifest: Manifest, cluster: ClusterOptions, config: Config) ->
     ):
         raise UserError(
             f"Job {namespace}/{name} exists; `pumice explain job {name} --forecast` says when it starts"
+        )
+    if (
+        scheduler := job["spec"].get("schedulerName") or keys.DEFAULT_SCHEDULER
+    ) not in known.schedulers:
+        names = ", ".join(known.schedulers)
+        raise UserError(
+            f"spec.schedulerName is {scheduler}; what it does is not known here, only that of {names} is"
         )
     try:
         told, pods = known.trial(job, time.process_time, LIMIT)
@@ -74,6 +84,10 @@ async def _tried(manifest: Manifest, cluster: ClusterOptions, config: Config) ->
 
 def _admitted(manifest: Manifest, namespace: str, seen: ReadableCluster) -> Raw:
     """The Job as admission of the cluster lets it in."""
+    if not seen.sees_queues:  # then the Job's is taken to be one
+        name = (manifest.object.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE
+        if name not in {each.metadata.name for each in seen.objects.queues}:
+            seen.objects.queues.append(Queue(metadata=ObjectMeta(name=str(name))))
     given = manifest.object | {"metadata": manifest.object["metadata"] | {"namespace": namespace}}
     placed = Manifest(given, manifest.source)
     others = [

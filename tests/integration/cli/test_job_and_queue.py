@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import COMMAND, JOB, NAMESPACE, POD, POD_GROUP, PRIORITY_CLASS, QUEUE
+from pumice.api.kinds import (
+    COMMAND,
+    HYPER_NODE,
+    JOB,
+    NAMESPACE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+)
 from pumice.cli.live import observed
 from pumice.cluster.client import Client, Object
 from tests.integration.cli.servers import Server, ran
@@ -50,6 +59,15 @@ _QUEUE_KEYS = [
     "creationTimestamp",
     "reason",
 ]
+RACK: Object = {
+    "apiVersion": "topology.volcano.sh/v1alpha1",
+    "kind": "HyperNode",
+    "metadata": {"name": "rack"},
+    "spec": {
+        "tier": 1,
+        "members": [{"type": "Node", "selector": {"exactMatch": {"name": "elsewhere"}}}],
+    },
+}
 _NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1); nodes have room for 1 of 2 such pods, even when empty"
 
 
@@ -63,6 +81,14 @@ def made(url: str, kind: Any, obj: Object, namespace: str | None = "default") ->
             return stored
 
     return asyncio.run(work())
+
+
+def removed(url: str, kind: Any, name: str) -> None:
+    async def work() -> None:
+        async with Client.connect(server=url) as client:
+            await client.delete(kind, name)
+
+    asyncio.run(work())
 
 
 def commands(url: str) -> list[Object]:
@@ -352,10 +378,10 @@ def test_queues_are_closed_and_opened(live: Server) -> None:
 def test_a_job_is_tried_in_the_cluster_and_not_submitted(still: Server, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
 
-    def tried(name: str, cpu: str, pods: int) -> Ran:
-        raw = job(name, [task("w", pods, cpu=cpu)], minAvailable=pods)
+    def tried(name: str, cpu: str, pods: int, url: str = still.url, **spec: Any) -> Ran:
+        raw = job(name, [task("w", pods, cpu=cpu)], minAvailable=pods, **spec)
         file.write_text(json.dumps(raw))
-        return ran("simulate", "--live", str(file), "-o", "json", "--master", still.url)
+        return ran("simulate", "--live", str(file), "-o", "json", "--master", url)
 
     fits = tried("small", "1", 2)
     assert fits.code == 0, fits.err
@@ -371,6 +397,15 @@ def test_a_job_is_tried_in_the_cluster_and_not_submitted(still: Server, tmp_path
     assert large.json["forecast"]["message"].startswith("does not start")
     taken = tried("big", "1", 1)
     assert (taken.code, "Job default/big exists" in taken.err) == (2, True)
+    other = tried("small", "1", 2, schedulerName="other")
+    assert (other.code, "only that of volcano is" in other.err) == (2, True)
+    limited = tried("small", "1", 2, still.limited)
+    assert (limited.code, "no forecast: it needs nodes" in limited.err) == (2, True)
+    made(still.url, HYPER_NODE, RACK, None)  # no gang that is there asks for one
+    hard = {"mode": "hard", "highestTierAllowed": 1}
+    apart = tried("small", "1", 2, networkTopology=hard)
+    assert (apart.code, apart.json["fitsNow"]) == (1, False)
+    removed(still.url, HYPER_NODE, "rack")
     names = [
         each["name"]
         for each in ran("job", "list", "-o", "json", "--master", still.url).json["jobs"]

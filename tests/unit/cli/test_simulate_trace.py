@@ -201,6 +201,8 @@ def test_progress_has_an_estimate() -> None:
         ((), "Missing option '--state'; write `pumice simulate --state FILE`, or `pumice simulate --trace FILE`"),
         (("--nodes", "1x1cpu"), "--nodes is for traces: name one with --trace FILE"),
         (("--state", "-", "--queue", "q"), "--queue is for traces: name one with --trace FILE"),
+        (("--live", "j", "--cycles", "2"), "--live reads the cluster; leave out --cycles"),
+        (("--live", "j", "--trace", "-"), "--live reads the cluster; leave out --trace"),
         (("--trace", "-", "--at", "7"), "--at is for single cycles, not for --trace"),
         (("--trace", "-", "--cycles", "2"), "--cycles is for single cycles, not for --trace"),
         (("--trace", "-", "--state", "-"), "stdin (-) can be read only once"),

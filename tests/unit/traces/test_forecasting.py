@@ -18,6 +18,8 @@ from tests.kit.builders import job, node, pod, pod_group, queue, task
 NOW = 1_800_000_000.0
 STARTED = "2027-01-15T07:50:00Z"
 """Ten minutes ago."""
+ZONE = "volcano.sh/revocable-zone"
+NODE = node("n", "4", labels={ZONE: "day"})
 
 
 def stored(
@@ -52,14 +54,16 @@ def forecasts_among(
     groups: list[dict[str, Any]],
     pods: list[dict[str, Any]],
     limit: float = 60.0,
+    config: str = "",
 ) -> dict[str, StartForecast]:
     objects = ClusterObjects(
-        nodes=[msgspec.convert(node("n", "4"), Node)],
+        nodes=[msgspec.convert(NODE, Node)],
         queues=[msgspec.convert(queue("default"), Queue)],
         pod_groups=[msgspec.convert(each, PodGroup) for each in groups],
         pods=[msgspec.convert(each, Pod) for each in pods],
     )
-    known = ForecastCluster(objects, jobs, load_config(), registry(), NOW)
+    scheduling = load_config(config) if config else load_config()
+    known = ForecastCluster(objects, jobs, scheduling, registry(), NOW)
     return known.forecasts(lambda: 0.0, limit)
 
 
@@ -136,3 +140,27 @@ def test_pods_of_a_running_job_that_start_later_end_too() -> None:
     after["metadata"]["creationTimestamp"] = "2027-01-15T07:55:00Z"
     found = forecasts_among([elastic, after], [group], [first, second])
     assert found["default/after"].seconds == 30 * 60
+
+
+def test_it_is_said_that_pods_go_in_circles() -> None:
+    """Nodes that are open for eleven hours, and before the Job one of thirteen, which is evicted each evening."""
+    by_day = [
+        stored(name, phase="Pending", duration=duration)
+        for name, duration in (("before", "13h"), ("next", "1h"))
+    ]
+    for place, each in enumerate(by_day):
+        each["metadata"]["annotations"] |= {ZONE: "*", "volcano.sh/preemptable": "true"}
+        each["metadata"]["creationTimestamp"] = f"2027-01-15T07:5{place}:00Z"
+    config = """
+actions: "enqueue, allocate, shuffle"
+tiers:
+- plugins:
+  - {name: priority}
+  - {name: gang}
+  - {name: predicates}
+  - {name: tdm, arguments: {tdm.revocable-zone.day: "10:00-21:00", tdm.evict.period: 1m}}
+"""
+    found = forecasts_among(by_day, [], [], config=config)
+    assert found["default/before"].seconds == 2 * 3600.0  # from eight o'clock
+    message = found["default/next"].message
+    assert message.startswith("when it starts is not known, since other pods are evicted and made ")
