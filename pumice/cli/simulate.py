@@ -43,6 +43,7 @@ EXAMPLES = (
     "kubectl get nodes,queues,podgroups,pods -A -o json | pumice simulate --state -",
     "pumice simulate --state cluster.json --config volcano-scheduler.conf --cycles 3 --explain",
     "pumice simulate --trace jobs.swf --nodes 64x8cpu",
+    'pumice simulate --trace jobs.csv --nodes 8x8gpu --compare new.conf --fail-if "wait.p95 > +10%"',
     "pumice simulate --live job.yaml",
 )
 
@@ -116,8 +117,8 @@ def simulate(
     two cycles bound pods start to run, and evicted or terminating pods are gone. Queue `default` always exists, and a claim that is not given counts
     as bound. Exit code 1: a PodGroup waits after the last cycle, or a Job was refused.
 
-    With --trace the jobs of a file are submitted and run in virtual time, and what they got is measured. Exit code 130: Ctrl-C has stopped the
-    run, and what is known until then was printed.
+    With --trace the jobs of a file are submitted and run in virtual time, and what they got is measured. Exit code 1: --fail-if holds, or pods are
+    only evicted and made again. Exit code 130: Ctrl-C has stopped the run, and what is known until then was printed.
 
     With --live the cluster is read, and nothing is submitted: when would the Job of a file start, and with how many pods now? Exit code 1: not now.
     """

@@ -69,7 +69,8 @@ def simulate_trace(
     for remark in dict.fromkeys(remark for past in pasts for remark in past.remarks):
         note(plain(remark))
     if stopped := [past for past in pasts if not (past.is_whole or past.is_endless)]:
-        note(f"stopped after {stopped[0].end:,.0f} s of the trace")
+        times = " and ".join(f"{past.end:,.0f} s" for past in stopped)
+        note(f"stopped after {times} of the trace")
         exits.finish(exits.INTERRUPTED)
     has_failed |= any(past.is_endless for past in pasts)
     exits.finish(exits.REFUSED if has_failed else exits.FINE)
