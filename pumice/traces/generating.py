@@ -55,26 +55,26 @@ class TraceShape(msgspec.Struct, frozen=True, kw_only=True):
 
     jobs: int
     seed: int
-    days: float = 7.0
-    wave: float = 0.4
-    median: float = 2400.0
-    spread: float = 1.5
-    longest: float = 2 * DAY
-    pods: float = 4.0
-    most_pods: int = 64
-    gpus: tuple[int, ...] = (1, 2, 4, 8)
-    gpu_weights: tuple[float, ...] = (70.0, 12.0, 8.0, 10.0)
-    cpu: float = 4.0
-    memory: float = 24.0
-    tenants: int = 20
-    zipf: float = 1.0
-    queues: int = 4
-    urgent: float = 0.05
-    priority: int = 100
-    elastic: float = 0.1
-    failing: float = 0.05
-    hopeless: float = 0.0002
-    hopeless_gpus: int = 64
+    days: float
+    wave: float
+    median: float
+    spread: float
+    longest: float
+    pods: float
+    most_pods: int
+    gpus: tuple[int, ...]
+    gpu_weights: tuple[float, ...]
+    cpu: float
+    memory: float
+    tenants: int
+    zipf: float
+    queues: int
+    urgent: float
+    priority: int
+    elastic: float
+    failing: float
+    hopeless: float
+    hopeless_gpus: int
 
 
 def generated(shape: TraceShape) -> Iterator[dict[str, Any]]:

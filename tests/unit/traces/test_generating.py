@@ -2,28 +2,35 @@
 
 import hashlib
 from statistics import mean, median
+from typing import Any
 
 import msgspec
 import pytest
 
+from pumice.cli.trace import TraceFigures
 from pumice.traces.formats import read_trace
 from pumice.traces.generating import DAY, TraceShape, generated
 from pumice.traces.trace import TraceError
 
 
+def shape(**figures: Any) -> TraceShape:
+    """A trace with the figures of the command line, except for some."""
+    return TraceShape(**{"seed": 0} | msgspec.structs.asdict(TraceFigures()) | figures)
+
+
 def test_a_seed_gives_the_same_trace_everywhere() -> None:
     """The digest was made once; another processor or version of NumPy that gave another trace would show here."""
-    lines = b"\n".join(map(msgspec.json.encode, generated(TraceShape(jobs=200, seed=7))))
+    lines = b"\n".join(map(msgspec.json.encode, generated(shape(jobs=200, seed=7))))
     assert hashlib.sha256(lines).hexdigest()[:16] == "fc63a36c9764135e"
     assert lines.count(b"\n") == 199
-    others = b"\n".join(map(msgspec.json.encode, generated(TraceShape(jobs=200, seed=8))))
+    others = b"\n".join(map(msgspec.json.encode, generated(shape(jobs=200, seed=8))))
     assert others != lines
 
 
 def test_it_is_distributed_as_it_says() -> None:
     """Bounds are five standard deviations of a correct generator."""
-    shape = TraceShape(jobs=8000, seed=1, hopeless=0.01, urgent=0.2, failing=0.1, elastic=0.3)
-    drawn = list(generated(shape))
+    busy = shape(jobs=8000, seed=1, hopeless=0.01, urgent=0.2, failing=0.1, elastic=0.3)
+    drawn = list(generated(busy))
     jobs = read_trace(
         [("t", b"\n".join(map(msgspec.json.encode, drawn)))],
     ).jobs
@@ -53,10 +60,10 @@ def test_it_is_distributed_as_it_says() -> None:
 
 
 def test_extremes() -> None:
-    assert list(generated(TraceShape(jobs=0, seed=0))) == []
-    (alone,) = generated(TraceShape(jobs=1, seed=0, pods=1, most_pods=1, tenants=1, queues=1))
+    assert list(generated(shape(jobs=0))) == []
+    (alone,) = generated(shape(jobs=1, pods=1, most_pods=1, tenants=1, queues=1))
     assert alone["replicas"] == 1
-    (all_gone,) = generated(TraceShape(jobs=1, seed=0, gpus=(0,), gpu_weights=(1,), memory=0))
+    (all_gone,) = generated(shape(jobs=1, gpus=(0,), gpu_weights=(1,), memory=0))
     assert all_gone["requests"] == {"cpu": "4000m"}
     for wrong, why in (
         ({"gpus": (1, 2), "gpu_weights": (1,)}, "--gpu-weights: expected one for each"),
@@ -67,4 +74,4 @@ def test_extremes() -> None:
         ({"median": 1e9}, "--median: expected at most --longest"),
     ):
         with pytest.raises(TraceError, match=why):
-            list(generated(TraceShape(jobs=1, seed=0, **wrong)))
+            list(generated(shape(jobs=1, **wrong)))
