@@ -3,7 +3,7 @@
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -61,7 +61,7 @@ def simulate_trace(
     if is_compared:
         pasts: Sequence[Past] = in_two_processes(
             lambda: run_world(given, base),
-            lambda: run_world(given, other, nodes, is_shown=False),
+            lambda is_alone: run_world(given, other, nodes, title="other: ", is_shown=is_alone),
         )
     else:
         pasts = [run_world(given, base)]
@@ -87,7 +87,12 @@ def _names(options: TraceOptions, config: Path | None) -> list[str]:
 
 
 def run_world(
-    given: TraceInput, config: Config, nodes: list[Node] | None = None, *, is_shown: bool = True
+    given: TraceInput,
+    config: Config,
+    nodes: list[Node] | None = None,
+    *,
+    title: str = "",
+    is_shown: Callable[[], bool] = lambda: True,
 ) -> Past:
     """Run the trace in one world.
 
@@ -97,7 +102,8 @@ def run_world(
         given: The trace and the cluster.
         config: Configuration of the scheduler.
         nodes: Nodes in place of those of the cluster.
-        is_shown: Whether there is progress on stderr.
+        title: Stands before what is shown of its progress.
+        is_shown: Whether progress is shown on stderr at this moment.
 
     Raises:
         UserError: An object of the cluster cannot be read.
@@ -115,11 +121,10 @@ def run_world(
         )
     except UnreadableObjectError as error:
         raise exits.UserError(f"--state: {error}") from None
-    progress = _ProgressLine(len(given.trace.jobs))
+    progress = _ProgressLine(len(given.trace.jobs), title, is_shown)
     with settled(), _stoppable() as stopped:
         for step in run.steps():
-            if is_shown:
-                progress.show(step)
+            progress.show(step)
             if stopped:
                 break
     progress.clear()
@@ -152,8 +157,10 @@ def _stoppable() -> Iterator[list[int]]:
 class _ProgressLine:
     """One line on stderr: rewritten on a terminal, and elsewhere a new one each ten seconds."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, title: str, is_shown: Callable[[], bool]) -> None:
         self._jobs = jobs
+        self._title = title
+        self._is_shown = is_shown
         self._is_terminal = sys.stderr.isatty()
         self._pause = _TERMINAL_SECONDS if self._is_terminal else _FILE_SECONDS
         self._begin = time.monotonic()
@@ -163,10 +170,10 @@ class _ProgressLine:
     def show(self, step: Progress) -> None:
         """Show where the run is, if it is time to."""
         now = time.monotonic()
-        if now < self._next:
+        if now < self._next or not self._is_shown():
             return
         self._next = now + self._pause
-        text = progress_text(step, self._jobs, now - self._begin)
+        text = self._title + progress_text(step, self._jobs, now - self._begin)
         if self._is_terminal:
             sys.stderr.write(f"\r{text.ljust(self._width)}")
             self._width = len(text)

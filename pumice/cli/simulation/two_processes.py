@@ -12,7 +12,9 @@ from pumice.cli.exits import UserError
 _T = TypeVar("_T")
 
 
-def in_two_processes(here: Callable[[], _T], there: Callable[[], _T]) -> tuple[_T, _T]:
+def in_two_processes(
+    here: Callable[[], _T], there: Callable[[Callable[[], bool]], _T]
+) -> tuple[_T, _T]:
     """The results of two functions; the second one runs in a child process.
 
     Both must end soon after KeyboardInterrupt, which SIGINT raises once in each of them, and return what they have. A second SIGINT ends the
@@ -20,7 +22,7 @@ def in_two_processes(here: Callable[[], _T], there: Callable[[], _T]) -> tuple[_
 
     Args:
         here: Runs in this process.
-        there: Runs in the child. Its result and its exceptions are pickled.
+        there: Runs in the child, and is told whether the first one is over. Its result and its exceptions are pickled.
 
     Raises:
         UserError: The child ended without a result.
@@ -28,7 +30,8 @@ def in_two_processes(here: Callable[[], _T], there: Callable[[], _T]) -> tuple[_
     """
     context = get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(there, sending))
+    over = context.Event()
+    child = context.Process(target=_answer, args=(lambda: there(over.is_set), sending))
     child.start()
     sending.close()
     interrupted = waiting = False
@@ -44,6 +47,7 @@ def in_two_processes(here: Callable[[], _T], there: Callable[[], _T]) -> tuple[_
     before = signal.signal(signal.SIGINT, interrupt)
     try:
         first = here()
+        over.set()
         waiting = True
         result, error = receiving.recv()
     except EOFError:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pumice.cli.simulation import trace_run
 from pumice.cli.simulation.trace_run import _ProgressLine, progress_text
 from pumice.traces.records import Progress
 from tests.kit.builders import job, node, queue, task
@@ -150,6 +151,19 @@ def test_openb_with_its_nodes_and_models(pumice: Pumice, tmp_path: Path) -> None
         found = [(each["nodes"], each["outcome"], each["end"]) for each in ran.json["jobs"]]
         assert found == [(["b"], "Completed", 8.0), (["a"], "Failed", 8.0)]
         assert ran.err == f"{pods}: 1 pod asked for a share of a GPU; each gets a whole one\n"
+
+
+def test_progress_of_the_other_world_is_shown_when_the_base_is_over(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trace_run, "_FILE_SECONDS", 0.0)
+    is_over = False
+    line = _ProgressLine(4, "other: ", lambda: is_over)
+    line.show(Progress(0.0, 1, 2, 1))
+    assert capsys.readouterr().err == ""
+    is_over = True
+    line.show(Progress(0.0, 1, 2, 1))
+    assert capsys.readouterr().err.startswith("other: day 0.0: 1 of 4 jobs are over")
 
 
 def test_ctrl_c_gives_what_is_known(pumice: Pumice, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,19 +113,24 @@ def test_two_functions_run_in_two_processes() -> None:
     def found() -> tuple[int, bytes]:
         return os.getpid(), bytes(1_000_000)  # more than a pipe holds
 
-    here, there = in_two_processes(found, found)
+    def found_later(is_first_over: Callable[[], bool]) -> tuple[int, bytes]:
+        while not is_first_over():
+            time.sleep(0.01)
+        return found()
+
+    here, there = in_two_processes(found, found_later)
     assert here[0] == os.getpid() != there[0]
     assert here[1] == there[1]
 
 
 def test_what_the_other_process_raises_is_raised_and_its_death_reported() -> None:
-    def refused() -> int:
+    def refused(_: object) -> int:
         raise UserError("b.conf: is bad")
 
     with pytest.raises(UserError, match=r"b\.conf: is bad"):
         in_two_processes(os.getpid, refused)
 
-    def killed() -> int:
+    def killed(_: object) -> int:
         os.kill(os.getpid(), signal.SIGKILL)
         return 0
 
@@ -135,7 +141,7 @@ def test_what_the_other_process_raises_is_raised_and_its_death_reported() -> Non
 def test_ctrl_c_ends_both_once_and_what_they_have_is_kept() -> None:
     reading, writing = os.pipe()
 
-    def until_interrupted() -> str:
+    def until_interrupted(_: object) -> str:
         try:
             os.write(writing, b"!")
             signal.pause()
@@ -168,7 +174,7 @@ def test_ctrl_c_while_the_other_process_still_runs_keeps_what_it_has() -> None:
         os.write(writing, b"!")
         return "done"
 
-    def interrupts_both() -> str:
+    def interrupts_both(_: object) -> str:
         try:
             os.read(reading, 1)
             time.sleep(0.1)  # the other one waits for this one by now
