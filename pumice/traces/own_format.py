@@ -18,6 +18,7 @@ from pumice.api.meta import parse_time
 from pumice.api.names import dns_subdomain_problem
 from pumice.traces.amounts import checked, read_amounts, resource
 from pumice.traces.job_list import (
+    SECONDS_LIMIT,
     BadLineError,
     JobList,
     by_name,
@@ -167,9 +168,12 @@ class _OwnJobs(JobList):
             raise BadLineError("submit is missing; expected seconds since the trace's zero")
         submit = _scalar(fields, "submit", 0)
         moment = parse_time(submit) if isinstance(submit, str) else None
-        if moment is not None and moment < 0:
-            raise BadLineError(f"submit is {str(submit)[:40]}; expected a time from 1970 on")
-        found = number(submit if moment is None else moment, "submit")
+        try:
+            found = number(submit if moment is None else moment, "submit")
+        except BadLineError:
+            raise BadLineError(
+                f"submit is {str(submit)[:40]}; expected seconds from 0 to {SECONDS_LIMIT:g}, or a time such as 2026-01-31T12:00:00Z"
+            ) from None
         self._dated.add(moment is not None)
         return found
 
@@ -291,6 +295,8 @@ def _requests(value: object) -> dict[str, str]:
     for name, amount in amounts.items():
         if isinstance(amount, bool) or not isinstance(amount, str | int | float):
             raise BadLineError(f"requests: {name[:40]} is {str(amount)[:40]}; expected a quantity")
+        if resource(name) in found:
+            raise BadLineError(f"requests: {resource(name)[:60]} stands there twice")
         found[resource(name)] = checked(resource(name), amount)
     return found
 

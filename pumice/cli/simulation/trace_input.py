@@ -108,7 +108,7 @@ class TraceInput:
         pods = self.objects.pods
         stay = [pod for pod in pods if not pod.spec.node_name or pod.spec.node_name in known]
         if left := len(pods) - len(stay):
-            note(f"left out {counted(left, 'pod')} that run on other nodes")
+            note(f"left out {counted(left, 'pod')} on other nodes")
         return replace(self.objects, nodes=nodes, pods=stay)
 
     def _joined(self) -> ClusterObjects:
