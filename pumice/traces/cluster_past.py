@@ -54,7 +54,7 @@ def read_cluster_past(data: bytes) -> Trace:
     """
     try:
         dump = msgspec.json.decode(data.removeprefix(UTF_8_MARK))
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise TraceError(f"not JSON: {error}") from None
     items = dump.get("items") if isinstance(dump, dict) else None
     if not isinstance(items, list):

@@ -161,6 +161,7 @@ def test_a_past_runs_again() -> None:
     [
         (b"{", "not JSON: "),
         (b"[" * 100_000, "not JSON: "),
+        (b'{"items": ["\xff"]}', "not JSON: "),
         (b'{"kind": "Job"}', "expected a List with items"),
         (b'{"items": 7}', "expected a List with items"),
         (json.dumps({"items": [job("undated")]}).encode(), "1 of 1 objects cannot be read.* default/undated: metadata.creationTimestamp is missing"),
