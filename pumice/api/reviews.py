@@ -1,7 +1,6 @@
-"""Admission reviews: requests of the API server, and the responses to them.
+"""Admission reviews: the responses to requests of the API server.
 
-Kind `AdmissionReview`, `admission.k8s.io/v1`. The objects under review stay raw: a check decodes only the fields that
-it reads, and a change must keep the fields that it does not read.
+Kind `AdmissionReview`, `admission.k8s.io/v1`.
 """
 
 import base64
@@ -47,22 +46,6 @@ class GroupVersionResource(ApiStruct, frozen=True):
     resource: str = ""
 
 
-class Request(ApiStruct, frozen=True):
-    """The request: an operation and an object.
-
-    `object` and `old_object` are raw JSON; either is `null` where the operation has none.
-    """
-
-    uid: str = ""
-    resource: GroupVersionResource = GroupVersionResource()
-    sub_resource: str = ""
-    name: str = ""
-    namespace: str = ""
-    operation: str = ""
-    object: msgspec.Raw = msgspec.Raw(b"null")
-    old_object: msgspec.Raw = msgspec.Raw(b"null")
-
-
 class PatchOperation(msgspec.Struct, frozen=True, omit_defaults=True):
     """One operation of a JSON patch (RFC 6902)."""
 
@@ -91,14 +74,6 @@ class Response(ApiStruct, frozen=True):
     patch_type: str | None = None
     warnings: list[str] | None = None
     audit_annotations: dict[str, str] | None = None
-
-
-class Review(ApiStruct, frozen=True):
-    """The envelope of a request."""
-
-    api_version: str = ""
-    kind: str = ""
-    request: Request | None = None
 
 
 def allowed(warnings: Sequence[str] = (), audit: Mapping[str, str] | None = None) -> Response:

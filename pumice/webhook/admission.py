@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pumice.api import reviews
-from pumice.api.reviews import Request, Response, Review
+from pumice.api.reviews import Response
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.other_owners import OwnerWirings
 from pumice.plugins.settings import DEFAULT
@@ -83,7 +83,7 @@ class Admission:
         self._annotating = annotating(plugins)
         self._wirings = OwnerWirings(plugins, plugin_settings, max_pods=settings.max_pods_per_job)
         self._on_crash = on_crash
-        self._told: set[tuple[str, str, int]] = set()
+        self._reported: set[tuple[str, str, int]] = set()
 
     def review(self, path: str, body: bytes) -> bytes:
         """Answer a review: an AdmissionReview as JSON in, one out. Never raises."""
@@ -96,29 +96,29 @@ class Admission:
             known = ", ".join(ENDPOINTS)
             message = f"there is no endpoint {path}, only {known}"
             return malformed(uid_of(body), 404, message, "NotFound")
-        review: Envelope[Any] | Review
+        review: Envelope[Any]
         try:
-            review = endpoint.reviews.decode(body)
+            review, readable = endpoint.reviews.decode(body), True
         except UNREADABLE:
             try:
-                review = msgspec.json.decode(body, type=Review)
+                review, readable = msgspec.json.decode(body, type=Envelope[msgspec.Raw]), False
             except UNREADABLE as error:
                 uid, message = uid_of(body), f"this is no AdmissionReview: {error}"
                 return malformed(uid, 400, message, shown=bool(uid))
         request, problem = review.request, review_problem(review)
         if request is None or problem:
             return malformed(request.uid if request else uid_of(body), 400, problem or "")
-        question = bare(request) if isinstance(request, Request) else request
+        question = request if readable else bare(request)
         case = self.case(question, view, reviews.MOST_CAUSES, len(body))
         if problem := _unfit(endpoint, question):
             response = reviews.errored(400, problem)
-        elif isinstance(request, Request):
-            response = self._admit(endpoint, question, case)
+        elif readable:
+            response = self._respond(endpoint, question, body, case)
         else:
-            response = self._respond(endpoint, request, body, case)
+            response = self._admit(endpoint, question, case)
         return answered(question, response, case)
 
-    def judge(self, path: str, question: Question[msgspec.Raw]) -> Case:
+    def judge(self, path: str, question: Question[msgspec.Raw | None]) -> Case:
         """Check the object of a question, and return the case: problems, warnings and changes.
 
         Raises:
@@ -152,7 +152,9 @@ class Admission:
             most=most,
         )
 
-    def _admit(self, endpoint: Endpoint, request: Question[msgspec.Raw], case: Case) -> Response:
+    def _admit(
+        self, endpoint: Endpoint, request: Question[msgspec.Raw | None], case: Case
+    ) -> Response:
         wanted: Any = endpoint.type | None
         raw, raw_old = request.object, request.old_object
         try:
@@ -170,7 +172,11 @@ class Admission:
         return self._respond(endpoint, question, raw or b"", case)
 
     def _judge_rest(
-        self, endpoint: Endpoint, request: Question[msgspec.Raw], case: Case, error: Exception
+        self,
+        endpoint: Endpoint,
+        request: Question[msgspec.Raw | None],
+        case: Case,
+        error: Exception,
     ) -> None:
         """Report all unreadable fields, and for a new object the problems of the other fields."""
         problems = brought_type_problems(endpoint.registration.kind, request, error)
@@ -209,8 +215,8 @@ class Admission:
             while trace is not None and trace.tb_next is not None:
                 trace = trace.tb_next
             place = code, type(error).__name__, trace.tb_lineno if trace is not None else 0
-            if self._on_crash is not None and place not in self._told:
-                self._told.add(place)
+            if self._on_crash is not None and place not in self._reported:
+                self._reported.add(place)
                 self._on_crash(RuleFailure(endpoint.registration.path, case.uid, code, error))
         return responded(endpoint.registration.kind, name, case)
 

@@ -66,7 +66,7 @@ def _judged_by(validate: Callable[[Case, Any, Any], None]) -> Judge:
     return judge
 
 
-def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> None:
+def _mutate_job(case: Case, question: Question[DraftJob | None], source: Source) -> None:
     job, old = question.object, question.stored
     if job is None or (job.metadata is not None and job.metadata.deletion_timestamp):
         return
@@ -85,12 +85,12 @@ def _mutate_job(case: Case, question: Question[DraftJob], source: Source) -> Non
             job_plugins.job_annotations(case, whole, job, old)
 
 
-def _mutate_queue(case: Case, question: Question[DraftQueue], _: Source) -> None:
+def _mutate_queue(case: Case, question: Question[DraftQueue | None], _: Source) -> None:
     if question.object is not None and not question.object.metadata.deletion_timestamp:
         queue_defaults(case, question.object, question.stored)
 
 
-def _validate_queue(case: Case, question: Question[Queue], _: Source) -> None:
+def _validate_queue(case: Case, question: Question[Queue | None], _: Source) -> None:
     if question.operation == "DELETE":
         old = question.old_object
         named = old or question.object
@@ -100,13 +100,13 @@ def _validate_queue(case: Case, question: Question[Queue], _: Source) -> None:
         queue_checks.validate(case, question.object, question.stored)
 
 
-def _mutate_pod_group(case: Case, question: Question[DraftPodGroup], _: Source) -> None:
+def _mutate_pod_group(case: Case, question: Question[DraftPodGroup | None], _: Source) -> None:
     if question.object is not None and not question.object.metadata.deletion_timestamp:
         namespace = question.object.metadata.namespace or question.namespace
         pod_group_defaults(case, question.object, question.stored, namespace)
 
 
-def _mutate_pod(case: Case, question: Question[DraftPod], source: Source) -> None:
+def _mutate_pod(case: Case, question: Question[DraftPod | None], source: Source) -> None:
     pod = question.object
     if pod is None:
         return
@@ -132,7 +132,7 @@ _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
 }
 
 ENDPOINTS: dict[str, Endpoint] = {
-    each.path: Endpoint(each, type_, judge, msgspec.json.Decoder(Envelope[type_]))  # type: ignore[valid-type]
+    each.path: Endpoint(each, type_, judge, msgspec.json.Decoder(Envelope[type_ | None]))  # type: ignore[valid-type]
     for each in REGISTRATIONS
     for type_, judge in (_JUDGES[each.path],)
 }

@@ -279,7 +279,9 @@ def _places(found: FieldError) -> tuple[str, ...]:
     return (found.path, f"{found.path}.name") if twice else (found.path,)
 
 
-def _question(kind: Kind, operation: str, manifest: Raw, old: Raw | None) -> Question[msgspec.Raw]:
+def _question(
+    kind: Kind, operation: str, manifest: Raw, old: Raw | None
+) -> Question[msgspec.Raw | None]:
     meta = manifest.get("metadata")
     named = meta if isinstance(meta, dict) else {}
     name, namespace = named.get("name"), named.get("namespace")

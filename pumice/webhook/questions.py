@@ -7,7 +7,7 @@ import msgspec
 
 from pumice.api import reviews
 from pumice.api.meta import ApiStruct
-from pumice.api.reviews import GroupVersionResource, Request, Review
+from pumice.api.reviews import GroupVersionResource
 
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([ !#-\[\]-~]{1,128})"')
 _NEAR = 1024
@@ -21,7 +21,10 @@ UNREADABLE = (ValueError, RecursionError)
 
 
 class Question(ApiStruct, Generic[T], frozen=True):
-    """The request of a review; `object` and `old_object` are None if the operation has none."""
+    """The request of a review; `object` and `old_object` are None if the operation has none, which their type allows.
+
+    Where the type is `msgspec.Raw`, they are raw JSON, and may be `null`; see `bare`.
+    """
 
     uid: str = ""
     resource: GroupVersionResource = GroupVersionResource()
@@ -29,8 +32,8 @@ class Question(ApiStruct, Generic[T], frozen=True):
     name: str = ""
     namespace: str = ""
     operation: str = ""
-    object: T | None = None
-    old_object: T | None = None
+    object: T = None  # type: ignore[assignment]
+    old_object: T = None  # type: ignore[assignment]
 
     @property
     def stored(self) -> T | None:
@@ -62,7 +65,7 @@ def object_as(type_: type[Other], source: Source) -> Other | None:
         UnreadableError: The JSON is invalid in a part that was not read before.
     """
     wanted: Any = type_ | None
-    envelope: Any = Envelope[type_]  # type: ignore[valid-type]
+    envelope: Any = Envelope[wanted]
     try:
         if isinstance(source, msgspec.Raw):
             found: Other | None = read(source, wanted)
@@ -101,7 +104,7 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-def review_problem(review: Envelope[Any] | Review) -> str | None:
+def review_problem(review: Envelope[Any]) -> str | None:
     """Explain why a decoded body is not a complete review; None if it is one."""
     if review.kind != "AdmissionReview" or review.api_version != reviews.API_VERSION:
         found = f'"{review.kind}" of "{review.api_version}"'
@@ -111,21 +114,13 @@ def review_problem(review: Envelope[Any] | Review) -> str | None:
     return None
 
 
-def bare(request: Request) -> Question[msgspec.Raw]:
-    """A question whose objects are not decoded."""
+def bare(question: Question[Any]) -> Question[msgspec.Raw | None]:
+    """A question whose objects are not decoded: None if they are missing or null."""
     new, old = (
-        None if bytes(each) == b"null" else each for each in (request.object, request.old_object)
+        each if each and bytes(each) != b"null" else None
+        for each in (question.object, question.old_object)
     )
-    return Question(
-        uid=request.uid,
-        resource=request.resource,
-        sub_resource=request.sub_resource,
-        name=request.name,
-        namespace=request.namespace,
-        operation=request.operation,
-        object=new,
-        old_object=old,
-    )
+    return msgspec.structs.replace(question, object=new, old_object=old)
 
 
 class _RequestUid(msgspec.Struct, frozen=True):

@@ -93,7 +93,7 @@ def _hint_for_map(node: Structural, value: Any) -> str:
 
 
 def brought_type_problems(
-    kind: Kind, request: Question[msgspec.Raw], error: Exception
+    kind: Kind, request: Question[msgspec.Raw | None], error: Exception
 ) -> list[FieldError]:
     """Type problems of a question's object, without those that the stored object has.
 

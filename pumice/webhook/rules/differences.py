@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pumice.api.durations import parse_nanoseconds
-from pumice.api.json_words import kind_of
 from pumice.api.quantities import parse_milli
 
 
@@ -139,11 +138,6 @@ def shown(value: Any) -> str:
     """A value as a message shows it, cut where it is long."""
     text = _text(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def brief(value: Any) -> str:
-    """A value of a wrong type for a message; an object or a list is only named as such."""
-    return kind_of(value) if isinstance(value, dict | list) else shown(value)
 
 
 def shown_change(old: Any, new: Any) -> str:

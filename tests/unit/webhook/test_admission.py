@@ -28,7 +28,7 @@ def admission(view: Snapshot = STATE, **options: Any) -> Admission:
     return Admission(AdmissionSettings(), view, builtin(), **options)
 
 
-def question(path: str, obj: Any, operation: str = "CREATE") -> Question[msgspec.Raw]:
+def question(path: str, obj: Any, operation: str = "CREATE") -> Question[msgspec.Raw | None]:
     kind = next(each.kind for each in REGISTRATIONS if each.path == path)
     return Question(
         uid=UID,

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from pumice.api import fields
-from pumice.api.reviews import MOST_CAUSES, Review
+from pumice.api.reviews import MOST_CAUSES
 from pumice.webhook.admission import Admission
-from pumice.webhook.questions import bare
+from pumice.webhook.questions import Envelope, bare
 from pumice.webhook.rules import resource_names
 from pumice.webhook.rules.templates import types
 from tests.fuzz.hostile import HOSTILE, hostile_admission, hostile_review
@@ -192,7 +192,7 @@ def test_an_object_is_judged_no_further_when_enough_is_wrong(admission: Admissio
 def test_offline_validation_finds_all(admission: Admission) -> None:
     path, body = hostile_review("tasks with bad names", 3 * MOST_CAUSES)
     asked = msgspec.json.decode(body)["request"]
-    whole = msgspec.json.decode(review(asked), type=Review).request
+    whole = msgspec.json.decode(review(asked), type=Envelope[msgspec.Raw]).request
     assert whole is not None
     codes = [each.code for each in admission.judge(path, bare(whole)).errors]
     assert codes.count("JOB-TASK-NAME") == 3 * MOST_CAUSES
