@@ -10,8 +10,6 @@ from pathlib import Path
 from pumice.cluster.client import Client
 from tests.support.installation import Installation
 
-__all__ = ["Counters", "Write", "count", "cpu_seconds"]
-
 _SAMPLE = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.M)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _POD_STATUS = re.compile(r'^pumice_scheduler_status_writes_total\{kind="pod",.*\} (\S+)$', re.M)

@@ -3,8 +3,6 @@
 from pumice.api.kinds import JOB
 from pumice.cluster.client import Object
 
-__all__ = ["job", "like", "pod", "template"]
-
 
 def template() -> Object:
     """The pod spec of all pods."""

@@ -17,8 +17,6 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-__all__ = ["command"]
-
 TICK = 0.002
 
 

@@ -16,17 +16,6 @@ from pumice.cluster.errors import ApiError
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import Installation
 
-__all__ = [
-    "CALM_SECONDS",
-    "LIMIT_SECONDS",
-    "ONE_JOB",
-    "Round",
-    "Runs",
-    "first_job",
-    "namespace",
-    "together",
-]
-
 CALM_SECONDS = 6.0
 """A run has ended when nothing has been written for so long; the status of a queue is written after 5 s without a change."""
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from tools.generated import run
 
-__all__ = ["ROWS", "Panel", "dashboard"]
-
 Raw = dict[str, Any]
 
 WIDTH, HEIGHT, PANELS_BESIDE = 8, 7, 3

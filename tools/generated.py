@@ -5,8 +5,6 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["run", "settle", "table"]
-
 
 def run(
     name: str, purpose: str | None, page: Callable[[], str], arguments: Sequence[str] | None

@@ -15,8 +15,6 @@ import yaml
 
 from tools.generated import settle
 
-__all__ = ["NAMESPACE", "RELEASE", "main", "plain"]
-
 CHART = Path(__file__).resolve().parents[1] / "charts/pumice"
 RELEASE, NAMESPACE = "pumice", "pumice-system"
 

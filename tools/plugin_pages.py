@@ -37,8 +37,6 @@ from pumice.plugins.variables import FIELDS
 from pumice.plugins.wiring import Wiring
 from tools.generated import settle
 
-__all__ = ["filled", "main"]
-
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 _MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 _TITLE = re.compile(r"# Plugin (\S+)\n")

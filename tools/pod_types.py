@@ -13,8 +13,6 @@ from typing import Any
 
 from tools.generated import settle
 
-__all__ = ["table"]
-
 Raw = dict[str, Any]
 
 ROOT = "io.k8s.api.core.v1.PodTemplateSpec"

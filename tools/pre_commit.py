@@ -18,8 +18,6 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["NEEDED", "main", "requirements", "split"]
-
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = ("google-re2", "msgspec", "pydantic", "pyyaml", "typer", "tzdata")
 """What `pumice lint` imports; the versions are those of pyproject.toml."""

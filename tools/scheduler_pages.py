@@ -34,8 +34,6 @@ from pumice.scheduler.specs import PluginSpec
 from tools.generated import settle, table
 from tools.rules_page import stricter
 
-__all__ = ["argument_rows", "filled", "registered"]
-
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 
 

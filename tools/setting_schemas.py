@@ -15,8 +15,6 @@ from pumice.settings import json_schema
 from pumice.webhook.resource_group_file import ResourceGroupsFile
 from tools.generated import settle
 
-__all__ = ["FILES"]
-
 FILES: dict[str, Any] = {
     "scheduler.json": SchedulerFile,
     "resource-groups.json": ResourceGroupsFile,

@@ -21,8 +21,6 @@ from tools.generated import run, table
 from tools.scheduler_pages import argument_rows
 from tools.values_shapes import settings
 
-__all__ = ["page"]
-
 COMPONENTS = ("webhook", "controller", "scheduler", "certs")
 
 HEAD = """\

@@ -15,8 +15,6 @@ from pumice.settings import json_schema
 from pumice.webhook.resource_group_file import DOMAIN, KEYS, LABEL, LABELS, ResourceGroupsFile
 from pumice.webhook.settings import AdmissionSettings
 
-__all__ = ["SHAPES", "Schema", "settings"]
-
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}

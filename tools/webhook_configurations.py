@@ -16,14 +16,6 @@ from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroup, Resou
 from pumice.webhook.settings import AdmissionSettings
 from tools.generated import run
 
-__all__ = [
-    "GROUP_ANNOTATIONS",
-    "GROUP_NAMESPACES",
-    "SCHEDULER_NAMES",
-    "chart_configurations",
-    "main",
-]
-
 SCHEDULER_NAMES = "$schedulerNames"
 """Stands in match conditions, within quotes, for the list of scheduler names."""
 

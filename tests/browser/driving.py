@@ -6,8 +6,6 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-__all__ = ["SECONDS", "page_at"]
-
 SECONDS = 30_000
 """Milliseconds in which the page must show a change, on a machine that has much else to do."""
 

@@ -7,25 +7,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "AGGREGATE",
-    "CHART",
-    "COMPONENTS",
-    "MONITORING",
-    "NAMESPACE",
-    "RELEASE",
-    "USERS",
-    "VALUES",
-    "Manifest",
-    "Render",
-    "Run",
-    "arguments_of",
-    "component",
-    "containers",
-    "of_kind",
-    "one",
-]
-
 CHART = Path(__file__).resolve().parents[2] / "charts/pumice"
 VALUES = sorted((CHART / "ci").glob("*-values.yaml"))
 RELEASE, NAMESPACE = "pumice", "pumice-system"

@@ -12,8 +12,6 @@ import aiohttp
 
 from tests.kit.waiting import until
 
-__all__ = ["Answer", "Api", "Json"]
-
 Json = dict[str, Any]
 PATCHES = {
     "json": "application/json-patch+json",

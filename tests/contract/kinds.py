@@ -8,23 +8,6 @@ from typing import Any
 
 from pumice.api.crds import all_crds
 
-__all__ = [
-    "CRON_JOBS",
-    "GROUP",
-    "HYPER_NODES",
-    "JOBS",
-    "JOB_FLOWS",
-    "POD_GROUPS",
-    "QUEUES",
-    "config_map",
-    "definitions",
-    "job",
-    "manifest",
-    "path",
-    "pod",
-    "queue",
-]
-
 Json = dict[str, Any]
 GROUP = "contract.pumice.dev"
 JOBS = f"{GROUP}/v1alpha1/samplejobs"

@@ -22,19 +22,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = [
-    "ROOT",
-    "Block",
-    "Command",
-    "all_pages",
-    "blocks",
-    "commands",
-    "inline_commands",
-    "mismatch",
-    "pages",
-    "pages_on",
-]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 _INLINE = re.compile(r"`((?:kubectl|helm|docker|make|openssl|pumice) [^`]+)`")

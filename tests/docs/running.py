@@ -13,8 +13,6 @@ from pathlib import Path
 
 from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch
 
-__all__ = ["LIMIT", "RECIPES", "run_page"]
-
 LIMIT = 60  # seconds for a command
 
 # make sets the checkout up before it does what it is asked for; a test must leave it as it is.

@@ -15,8 +15,6 @@ from tests.kit.namespaces import Namespace
 from tests.kit.waiting import wait_until
 from tests.support.installation import Installation
 
-__all__ = ["PLACING", "Cluster", "running"]
-
 Raw = dict[str, Any]
 
 PLACING = """

@@ -7,8 +7,6 @@ from typing import Any
 from tests.frameworks.programs import ALL_REDUCE_MPI, ALL_REDUCE_TORCH, file_and
 from tests.kit.builders import job, task
 
-__all__ = ["ENDS_THE_JOB", "IDLE", "SSHD", "USERS_SSHD", "mpi_job", "pod_spec", "torch_job"]
-
 Raw = dict[str, Any]
 
 SSHD = "mkdir -p /var/run/sshd && exec /usr/sbin/sshd -D -p {port}"

@@ -5,17 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = [
-    "ALL_REDUCE_MPI",
-    "ALL_REDUCE_TORCH",
-    "STEP_TENSORFLOW",
-    "TASKS_RAY",
-    "TOLD_BY_TORCHRUN",
-    "Said",
-    "file_and",
-    "said",
-]
-
 ALL_REDUCE_TORCH = """
 import socket, torch
 import torch.distributed as group

@@ -23,8 +23,6 @@ from pumice.embedded.node.machine import local_machine
 from pumice.embedded.streams import Containers
 from tests.kit.waiting import until
 
-__all__ = ["Images", "Live", "Ran", "Result", "live_cluster", "run_jobs"]
-
 Raw = dict[str, Any]
 Images = Mapping[str, Sequence[Path]]
 """Layers of images from the bottom up, by name."""

@@ -16,8 +16,6 @@ from pumice.webhook.view import Snapshot
 from tests.kit import tables
 from tests.unit.webhook.reviewing import Raw, Row, request, rows
 
-__all__ = ["Real", "corpus", "everything"]
-
 WILD = tables.CASES / "wild"
 NO_GROUPS = b"null\n"
 

@@ -23,8 +23,6 @@ from tests.fuzz.hostile_volumes import VOLUMES
 from tests.kit.builders import queue
 from tests.unit.webhook.reviewing import request, reraise, review
 
-__all__ = ["HOSTILE", "hostile_admission", "hostile_review", "of_bytes"]
-
 LARGEST = 3 * 2**20
 """Bytes of a review for which the command line makes manifests."""
 

@@ -2,8 +2,6 @@
 
 from tests.fuzz.hostile_shapes import Maker, job, long_name, of_container, of_pod, task, volumes
 
-__all__ = ["CONTAINERS"]
-
 CONTAINERS: dict[str, Maker] = {
     "containers of one name": of_pod("containers", lambda _: {"name": "a", "image": "i"}),
     "containers": of_pod("containers", lambda i: {"name": f"a{i}", "image": "i"}),

@@ -2,8 +2,6 @@
 
 from tests.fuzz.hostile_shapes import Maker, job, long_name, of_tasks, task
 
-__all__ = ["JOBS"]
-
 JOBS: dict[str, Maker] = {
     "tasks": of_tasks(lambda i: task(i)),
     "tasks with bad names": of_tasks(lambda i: task(i, name=f"Bad_{i}")),

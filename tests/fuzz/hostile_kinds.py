@@ -17,8 +17,6 @@ from tests.fuzz.hostile_shapes import (
     task,
 )
 
-__all__ = ["OTHERS"]
-
 OTHERS: dict[str, tuple[str, Maker]] = {
     "queue of resources": ("/queues/validate", lambda n: a_queue(capability=amounts(n), deserved=amounts(n))),
     "queue of guarantees": ("/queues/validate", lambda n: a_queue(parent="research", guarantee={"resource": amounts(n)})),

@@ -4,8 +4,6 @@ import json
 
 from tests.fuzz.hostile_shapes import Maker, affinity, job, of_pod, requirements, task
 
-__all__ = ["PODS"]
-
 PODS: dict[str, Maker] = {
     "tolerations": of_pod(
         "tolerations",

@@ -3,29 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "Maker",
-    "Raw",
-    "a_queue",
-    "affinity",
-    "amounts",
-    "cron_job",
-    "hyper_node",
-    "job",
-    "job_flow",
-    "job_template",
-    "long_name",
-    "near",
-    "of_container",
-    "of_pod",
-    "of_tasks",
-    "pod",
-    "pod_group",
-    "requirements",
-    "task",
-    "volumes",
-]
-
 Raw = dict[str, Any]
 Maker = Callable[[int], Raw]
 """Makes an object with so many items."""

@@ -2,8 +2,6 @@
 
 from tests.fuzz.hostile_shapes import Maker, amounts, job, of_container, of_pod, task
 
-__all__ = ["VOLUMES"]
-
 VOLUMES: dict[str, Maker] = {
     "volumes of nothing": of_pod("volumes", lambda i: {"name": f"v{i}"}),
     "volumes of one name": of_pod("volumes", lambda _: {"name": "v", "emptyDir": {}}),

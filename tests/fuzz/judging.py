@@ -14,8 +14,6 @@ import msgspec
 from tests.fuzz.corpus import Real, corpus
 from tests.fuzz.mutations import Mutator
 
-__all__ = ["DEADLINE_SECONDS", "Mutated", "Tally", "checked", "fuzzed", "mutated"]
-
 DEADLINE_SECONDS = 2.0
 """Of a processor, for one answer: what else the machine does takes none of it. The API server waits for ten."""
 

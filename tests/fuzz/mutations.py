@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Mutator", "mangled"]
-
 DEEP = 3000
 """Levels of nesting; Python gives up at a thousand."""
 

@@ -10,8 +10,6 @@ from tests.fuzz.corpus import corpus
 from tests.fuzz.judging import Mutated, Tally, checked, mutated
 from tests.integration.webhook.raw_http import post
 
-__all__ = ["CONNECTIONS", "DEADLINE_SECONDS", "fuzzed_over_http"]
-
 CONNECTIONS = 12
 """Kept by each process that asks, each with one review at a time; kube-apiserver keeps 25."""
 

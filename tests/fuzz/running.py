@@ -7,8 +7,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from tests.fuzz.judging import Tally, fuzzed
 
-__all__ = ["PART", "Fuzz", "run"]
-
 Fuzz = Callable[[str, int], Tally]
 """Has so many reviews of a seed answered; in another process."""
 

@@ -18,8 +18,6 @@ from tests.kit.waiting import wait_until
 from tests.support.controlplane.leash import leashed
 from tests.support.ports import free_ports
 
-__all__ = ["Server", "serving"]
-
 _CRASHES = re.compile(r"(?m)^pumice_admission_rule_crashes_total\{.*\} .*$")
 _NOTES = '"level": "info"'
 

@@ -11,8 +11,6 @@ from typing import Any
 from pumice.cluster.cache import WatchCache
 from tests.support.controlplane.processes import Process
 
-__all__ = ["COMPONENTS", "Component", "Member", "exceptions"]
-
 COMPONENTS = ("controller", "scheduler")
 
 MEMBERS = 2

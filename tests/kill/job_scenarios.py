@@ -19,8 +19,6 @@ from tests.kill.parts import Gate
 from tests.kill.pod_history import PodHistories
 from tests.kit.builders import job, task
 
-__all__ = ["JOB_SCENARIOS", "PASSING", "JobScenario", "ScenarioContext"]
-
 Raw = dict[str, Any]
 
 RETRIES = "pumice.dev/retries"

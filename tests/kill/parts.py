@@ -16,8 +16,6 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Process
 from tests.support.installation import Installation
 
-__all__ = ["PARTS", "Gate", "Parts"]
-
 PARTS = ("webhook", "etcd", "kube-apiserver")
 """The victims, in the order in which they are killed."""
 

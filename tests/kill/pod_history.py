@@ -14,8 +14,6 @@ from pumice.api.pods import Pod
 from pumice.api.requests import Amounts, add, pod_requests
 from pumice.cluster.cache import WatchCache
 
-__all__ = ["PodHistories", "PodHistory"]
-
 _ENDED = ("Succeeded", "Failed")
 
 

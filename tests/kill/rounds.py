@@ -30,8 +30,6 @@ from tests.support.edit_users import EditUser, edit_user
 from tests.support.hostile import Hostile, Sizes
 from tests.support.installation import Installation, installed
 
-__all__ = ["Summary", "run"]
-
 Raw = dict[str, Any]
 
 NODES = 6

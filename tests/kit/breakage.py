@@ -4,8 +4,6 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-__all__ = ["is_about_bad", "pauses_grow"]
-
 _BAD = re.compile(r"(?<![0-9a-fx])bad(?![0-9a-f])")
 """The word, which is a hexadecimal number as well: uids and addresses of objects have it in them now and then."""
 

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["calls", "counting"]
-
 
 def calls(work: Callable[[], object]) -> int:
     """Functions that some work calls, those of C included."""

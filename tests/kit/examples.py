@@ -2,8 +2,6 @@
 
 from hypothesis import HealthCheck, settings
 
-__all__ = ["examples"]
-
 USUAL = 100
 """Examples of which a profile draws as many as its tests that do not say how many; `whole` draws 60."""
 FEWEST = 10

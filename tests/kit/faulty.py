@@ -11,8 +11,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 
-__all__ = ["POINTS", "WHOLE", "Fault", "faulty_config"]
-
 POINTS: dict[str, Any] = {
     "job_order": 0,
     "task_order": 0,

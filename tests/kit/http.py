@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager
 from pumice.serving.connections import HttpLimits
 from pumice.serving.http_server import Handler, HttpServer
 
-__all__ = ["serving"]
-
 
 @asynccontextmanager
 async def serving(answer: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:

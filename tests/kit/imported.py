@@ -8,8 +8,6 @@ from typing import Any
 
 from tests.kit.tables import table
 
-__all__ = ["check_imports", "import_rows"]
-
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import contextlib, io, sys

@@ -14,8 +14,6 @@ from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, Kind
 from tests.kit.waiting import SECONDS, NotReadyError, wait_until
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["Namespace", "example", "examples"]
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 Raw = dict[str, Any]

@@ -7,8 +7,6 @@ from typing import Any
 from pumice.traces.records import JobRecord, Past, PodRuns, QueueSamples, Samples
 from pumice.traces.trace import TraceJob
 
-__all__ = ["drawn", "nothing", "record", "small"]
-
 CAUSES = ("nodes", "its queue", "the <order>")
 OUTCOMES: Any = ("Completed", "Completed", "Completed", "Failed", "Running", "Waiting", "Refused")
 

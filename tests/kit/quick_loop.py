@@ -20,15 +20,6 @@ import pytest
 from pumice.cluster import elected
 from pumice.cluster.clock import SystemClock
 
-__all__ = [
-    "QuickLoop",
-    "in_one_loop",
-    "monotonic",
-    "pytest_asyncio_loop_factories",
-    "quick_clock",
-    "wall",
-]
-
 SPEED = 20
 """How much faster than a wall clock idle time passes. What was sent over loopback arrives within a part of it."""
 

@@ -12,9 +12,6 @@ import msgspec
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError
 
-__all__ = ["Request", "Requests", "one_at_a_time", "recorded"]
-
-
 MOMENT = 0.01
 """Seconds in which nothing else happens before a write is carried out; they pass quickly on the loop of `quick_loop`."""
 

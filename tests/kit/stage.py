@@ -14,8 +14,6 @@ from pumice.embedded import EmbeddedCluster, NodeTimings
 from tests.kit.quick_loop import wall
 from tests.kit.waiting import until
 
-__all__ = ["Stage", "quick_cluster"]
-
 Raw = dict[str, Any]
 W = TypeVar("W", bound=ElectedWorker[Any, Any])
 

@@ -20,8 +20,6 @@ from pumice.webhook.rules.resource_groups import NO_GROUPS
 from pumice.webhook.rules.rule import RuleSettings
 from tests.kit.builders import node, queue
 
-__all__ = ["GREEDY", "cluster_of", "ran", "trace_job", "trace_run"]
-
 GREEDY = """
 actions: "enqueue, allocate"
 tiers:

@@ -17,8 +17,6 @@ from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.collection import Collection
 from pumice.cluster.transport import Transport
 
-__all__ = ["NO_CLIENT", "SECONDS", "NotReadyError", "followed", "until", "wait_until"]
-
 NO_CLIENT: Any = SimpleNamespace(collection=partial(Collection, cast("Transport", None)))
 """Client of caches that do not run."""
 

@@ -4,8 +4,6 @@ import random
 from collections.abc import Sequence
 from typing import TypeVar
 
-__all__ = ["Chances"]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from tests.reference.peers import NAMESPACES, inter_pod, labels, namespaces, spr
 from tests.reference.placement import placement
 from tests.reference.volumes import Storage, csi_nodes
 
-__all__ = ["KINDS", "PODS", "Cluster", "draw"]
-
 Raw = dict[str, Any]
 Cluster = dict[str, list[Raw]]
 """Objects by what they are: `nodes`, `namespaces`, `volumes`, `claims`, `csi_nodes`, `running`, `pods`."""

@@ -4,8 +4,6 @@ from typing import Any
 
 from tests.reference.chances import Chances
 
-__all__ = ["RUNTIME_CLASSES", "containers", "ports", "resized"]
-
 Raw = dict[str, Any]
 
 _IMAGE = "registry.example.com/app:1"

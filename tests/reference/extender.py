@@ -9,8 +9,6 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-__all__ = ["Extender", "running_extender"]
-
 
 class Extender:
     """What was offered.

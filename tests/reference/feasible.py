@@ -14,8 +14,6 @@ from pumice.scheduler.session.node_values import NOWHERE
 from tests.reference.records import FAMILIES, Record, families, key_of
 from tests.reference.volumes import STORAGE_CLASSES
 
-__all__ = ["BUILT", "feasible"]
-
 Raw = dict[str, Any]
 
 BUILT = frozenset(FAMILIES)

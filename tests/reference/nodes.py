@@ -4,8 +4,6 @@ from typing import Any
 
 from tests.reference.chances import Chances
 
-__all__ = ["HOSTNAME", "REGION", "TAINTS", "ZONE", "ZONES", "nodes"]
-
 Raw = dict[str, Any]
 
 HOSTNAME, ZONE, REGION = (

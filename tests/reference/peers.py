@@ -5,8 +5,6 @@ from typing import Any
 from tests.reference.chances import Chances
 from tests.reference.nodes import HOSTNAME, REGION, ZONE
 
-__all__ = ["NAMESPACES", "inter_pod", "labels", "namespaces", "spread"]
-
 Raw = dict[str, Any]
 
 NAMESPACES = ("blue", "green", "red")

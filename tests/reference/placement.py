@@ -5,8 +5,6 @@ from typing import Any
 from tests.reference.chances import Chances
 from tests.reference.nodes import HOSTNAME, REGION, TAINTS, ZONE, ZONES
 
-__all__ = ["node_affinity", "node_selector_term", "placement"]
-
 Raw = dict[str, Any]
 
 _VALUES: dict[str, tuple[str, ...]] = {

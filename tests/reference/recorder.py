@@ -25,8 +25,6 @@ from tests.support.controlplane import commands
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.controlplane.processes import Process
 
-__all__ = ["Recorder", "recording"]
-
 Raw = dict[str, Any]
 T = TypeVar("T")
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from tests.kit.tables import CASES
 
-__all__ = ["FAMILIES", "FILE", "Record", "families", "key_of", "read", "slim", "write"]
-
 Raw = dict[str, Any]
 Record = dict[str, Any]
 """The objects of a cluster by what they are, and `feasible`: names of nodes by pod."""

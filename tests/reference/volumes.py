@@ -5,8 +5,6 @@ from typing import Any
 from tests.reference.chances import Chances
 from tests.reference.nodes import HOSTNAME, REGION, ZONE, ZONES
 
-__all__ = ["STORAGE_CLASSES", "Storage", "csi_nodes"]
-
 Raw = dict[str, Any]
 
 _DRIVER, _OTHER_DRIVER = "disk.csi.example.com", "file.csi.example.com"

@@ -11,8 +11,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-__all__ = ["AptError", "install", "run"]
-
 
 class AptError(RuntimeError):
     """A package cannot be installed; the message says why."""

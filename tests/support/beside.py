@@ -19,8 +19,6 @@ from tests.support.hostile import Hostile, Sizes
 from tests.support.installation import COMPONENTS, NAMESPACE, Installation
 from tests.support.vitals import Leases, Vitals, watched_vitals
 
-__all__ = ["AMOUNTS", "LATE", "NODES", "Beside", "measure"]
-
 Raw = dict[str, Any]
 
 GOOD, EVIL = "good", "hostile"

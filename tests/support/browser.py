@@ -11,8 +11,6 @@ import sys
 
 from tests.support import apt
 
-__all__ = ["GIVEN", "BrowserError", "chromium", "install"]
-
 GIVEN = "PUMICE_TEST_BROWSER"
 """Variable that names the executable of a Chromium of one's own."""
 

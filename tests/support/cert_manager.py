@@ -20,8 +20,6 @@ from pumice.certs.authority import Authority, generate_key
 from tests.support.closed_kinds import TEXT, TEXTS, closed, install, remove
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["CertManager"]
-
 Raw = dict[str, Any]
 
 API = "cert-manager.io"

@@ -12,8 +12,6 @@ import yaml
 
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["TEXT", "TEXTS", "Schema", "closed", "install", "remove"]
-
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}

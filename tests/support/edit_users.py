@@ -16,8 +16,6 @@ from tests.kit.builders import job, task
 from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["EditUser", "Gangs", "edit_user", "pods_of"]
-
 Raw = dict[str, Any]
 
 GANG = 2

@@ -16,8 +16,6 @@ from pumice.cluster.client import Client
 from pumice.cluster.errors import AlreadyExists, ApiError
 from tests.kit.builders import job, task
 
-__all__ = ["Hostile", "Sizes", "repelling"]
-
 Raw = dict[str, Any]
 
 ATTEMPTS = 5

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["install"]
-
 
 def install(project: Path, where: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have this interpreter find a project's entry points until the test has ended.

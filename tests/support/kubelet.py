@@ -18,8 +18,6 @@ from tests.support.controlplane.cluster import ControlPlane
 from tests.support.installation import COMPONENTS, NAMESPACE, RELEASE, Installation
 from tests.support.ports import free_ports
 
-__all__ = ["NODES", "Kubelet", "kubelet"]
-
 NODES = ("node-1", "node-2")
 PAUSE_SECONDS = 0.3
 """Between two looks at the release, if nothing waits for one."""

@@ -45,8 +45,6 @@ from pumice.webhook.settings import AdmissionSettings
 from pumice.webhook.view import Snapshot
 from tests.kit import builders
 
-__all__ = ["COMPONENTS", "NUMBER", "job", "lists", "pod", "server"]
-
 Raw = dict[str, Any]
 
 NUMBER = 250

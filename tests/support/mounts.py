@@ -7,8 +7,6 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["SecretMount"]
-
 
 class SecretMount:
     """A mounted Secret or ConfigMap.

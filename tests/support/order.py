@@ -14,8 +14,6 @@ from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
-__all__ = ["COMPUTING", "SHARING", "WAITING", "FromBothEnds"]
-
 SHARING = (
     "tests/e2e/test_neighbours.py",
     "tests/e2e/test_frameworks.py",

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-__all__ = ["CODE", "LESS", "MORE", "POLICIES", "covered"]
-
 POLICIES = Path(__file__).parents[2] / "charts/pumice/templates/policies"
 CODE = re.compile(r"\[([A-Z]+(?:-[A-Z]+)+)\]")
 

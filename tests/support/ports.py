@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
 
-__all__ = ["free_port", "free_ports"]
-
 _FIRST, _END = 15_000, 32_000
 """Below the ports that systems hand out by themselves: 32768 and more on Linux, 49152 on others."""
 _BLOCK = 100

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from tests.support.closed_kinds import TEXT, Schema, closed, install, remove
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["SPECS", "prometheus_kinds"]
-
 GROUP = "monitoring.coreos.com"
 NAMED: Schema = {**TEXT, "minLength": 1}
 DURATION: Schema = {

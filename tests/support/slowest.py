@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["Slowest"]
-
 SHOWN = 10
 
 

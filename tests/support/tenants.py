@@ -20,8 +20,6 @@ from pumice.cluster.cache import WatchCache, wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.errors import NotFound
 
-__all__ = ["Tenant", "Wait"]
-
 Raw = dict[str, Any]
 
 LIMIT_SECONDS = 300.0

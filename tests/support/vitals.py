@@ -16,8 +16,6 @@ from typing import Any
 from pumice.cluster.cache import WatchCache
 from tests.support.controlplane.processes import Process
 
-__all__ = ["Leases", "Vitals", "watched_vitals"]
-
 Raw = dict[str, Any]
 
 EACH = 0.2

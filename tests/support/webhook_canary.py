@@ -14,8 +14,6 @@ from pumice.cluster.errors import ApiError
 from tests.kit.waiting import until
 from tests.support.ports import free_port
 
-__all__ = ["until_known"]
-
 Raw = dict[str, Any]
 
 

@@ -11,8 +11,6 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["WheelError", "install", "install_locked"]
-
 
 class WheelError(RuntimeError):
     """A wheel could not be installed; the message ends with what the installer said."""

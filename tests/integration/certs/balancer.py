@@ -5,8 +5,6 @@ import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-__all__ = ["balancing"]
-
 
 @asynccontextmanager
 async def balancing(backends: Sequence[int], port: int = 0) -> AsyncIterator[int]:

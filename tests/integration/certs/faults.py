@@ -7,8 +7,6 @@ from pumice.certs.authority import Authority
 from pumice.certs.bundle import Bundle
 from tests.unit.certs.keys import authority
 
-__all__ = ["FAULTS", "Data", "encoded", "live"]
-
 Data = dict[str, str]
 
 

@@ -3,8 +3,6 @@
 import urllib.error
 import urllib.request
 
-__all__ = ["expiry", "probe"]
-
 
 def probe(port: int, path: str = "/readyz") -> tuple[int, str]:
     """Status and text of an answer; 0 when there is none."""

@@ -22,8 +22,6 @@ from pumice.plugins import builtin
 from pumice.webhook.server import KeptCertificates, ServerSettings, StateSource, WebhookWorker
 from pumice.webhook.settings import AdmissionSettings
 
-__all__ = ["Orders"]
-
 
 @dataclass
 class Orders:

@@ -5,9 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-__all__ = ["Load", "loading"]
-
-
 PAUSE_SECONDS = 0.05
 """After a review. Twenty a second by each worker find a gap; more would only take processor time from other tests."""
 

@@ -7,8 +7,6 @@ from pumice.cluster.client import Object
 from tests.kit.tables import documents
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["rights"]
-
 CHART = Path(__file__).parents[3] / "charts" / "pumice"
 TEMPLATE = "templates/webhook/rbac.yaml"
 

@@ -36,8 +36,6 @@ from tests.support.controlplane.processes import Process
 from tests.support.ports import free_ports
 from tests.support.webhook_canary import until_known
 
-__all__ = ["SECRET_NAME", "Site"]
-
 SECRET_NAME = "pumice-webhook-certs"
 ACCOUNT = "keeper"
 REPLICA = Path(__file__).with_name("replica.py")

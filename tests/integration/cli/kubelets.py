@@ -15,8 +15,6 @@ from pumice.cluster.client import Client
 from tests.integration.cli.servers import InThread, Server, serving
 from tests.kit.builders import job, pod, task
 
-__all__ = ["RUNS", "Answer", "Kubelets", "ended", "fill", "line", "made", "restarted", "set_status"]
-
 Raw = dict[str, Any]
 
 

@@ -12,8 +12,6 @@ import yaml
 from tests.integration.cli.running import SECONDS
 from tests.kit.builders import job, task
 
-__all__ = ["OTHERS", "OWN", "SINGLE", "SUBORDINATE", "USER", "Runner", "simple"]
-
 USER = 1000
 OWN, SINGLE, SUBORDINATE = "the tests' user", "single user", "subordinate uids"
 OTHERS = (SINGLE, SUBORDINATE) if os.geteuid() == 0 else ()

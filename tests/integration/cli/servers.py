@@ -21,8 +21,6 @@ from pumice.scheduler import load_config
 from pumice.scheduler.worker import SchedulerWorker
 from tests.unit.cli.conftest import Ran
 
-__all__ = ["InThread", "Server", "ran", "serving"]
-
 
 def ran(*arguments: str) -> Ran:
     """Run `pumice ARGUMENTS…` in this process."""

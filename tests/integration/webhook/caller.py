@@ -17,8 +17,6 @@ from tests.integration.webhook.raw_http import post
 from tests.kit.builders import job
 from tests.unit.webhook.reviewing import request, review
 
-__all__ = ["Caller", "Service"]
-
 IDLE = 25
 """Connections that kube-apiserver keeps for a host."""
 

@@ -42,8 +42,6 @@ from tests.kit.waiting import until
 from tests.support.webhook_canary import until_known
 from tests.unit.webhook.reviewing import KINDS, Row, merged
 
-__all__ = ["JudgedCluster", "Verdict", "judging", "sent"]
-
 Identity = tuple[Kind, str, str]
 
 JUDGED = {"Impersonate-User": "judged", "Impersonate-Group": "system:masters"}

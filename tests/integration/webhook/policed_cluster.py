@@ -16,8 +16,6 @@ from tests.support.installation import CHART, NAMESPACE, RELEASE
 from tests.support.policies import CODE
 from tests.unit.webhook.reviewing import Raw
 
-__all__ = ["by_policy", "policed", "rendered", "told"]
-
 _IS_JUDGED = {"name": "is-judged", "expression": "request.userInfo.username == 'judged'"}
 _GROUP, _VERSION = "admissionregistration.k8s.io", "v1"
 _CANARY = "policed"

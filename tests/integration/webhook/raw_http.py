@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Reply", "connected", "post", "talk"]
-
 _STATUS = re.compile(rb"HTTP/\d\.\d (\d{3}) ")
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)\r\n")
 

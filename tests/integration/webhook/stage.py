@@ -20,8 +20,6 @@ from tests.kit.waiting import until
 from tests.support.controlplane.cluster import ControlPlane
 from tests.support.webhook_canary import until_known
 
-__all__ = ["JudgedNamespace", "answering", "forget"]
-
 SETTINGS = AdmissionSettings()
 NAMES = {
     name: kind

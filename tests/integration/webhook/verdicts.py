@@ -20,8 +20,6 @@ from pumice.webhook.view import Snapshot
 from tests.integration.webhook.judged_cluster import JudgedCluster, Verdict, sent
 from tests.unit.webhook.reviewing import KINDS, Raw, Row, answer, operations, request
 
-__all__ = ["Expected", "expected", "outcome"]
-
 PATIENCE = 40
 """Times that a row is asked while the webhook's caches may be behind."""
 

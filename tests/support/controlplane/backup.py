@@ -9,8 +9,6 @@ from pathlib import Path
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
 
-__all__ = ["back_up", "restore"]
-
 _DATA = "etcd"
 
 _OUTAGE_SECONDS = 4.0

@@ -27,8 +27,6 @@ from pathlib import Path
 from tests.support.controlplane.leash import leashed
 from tests.support.controlplane.toolchain import Go, find_go
 
-__all__ = ["MODULE", "TOOLS", "BuildError", "Builder"]
-
 REPOSITORY = Path(__file__).resolve().parents[3]
 MODULE = REPOSITORY / "tests" / "controlplane"
 

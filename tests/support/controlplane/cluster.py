@@ -21,8 +21,6 @@ from tests.support.controlplane.connections import Connections
 from tests.support.controlplane.pki import Authority
 from tests.support.controlplane.processes import Process
 
-__all__ = ["Answer", "ControlPlane"]
-
 Answer = tuple[int, dict[str, Any]]
 Completed = subprocess.CompletedProcess[str]
 

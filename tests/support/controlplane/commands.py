@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["apiserver", "controller_manager", "etcd", "kwok", "scheduler"]
-
 STAGES = Path(__file__).with_name("stages.yaml")
 
 # What tests of a batch stack meet: namespaces that end, owners that are collected, accounts for

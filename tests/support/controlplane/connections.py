@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-__all__ = ["Connections"]
-
 REQUEST_SECONDS = 60
 IDLE_SECONDS = 30.0
 """A connection that was idle for longer is not used again: kube-apiserver closes one after 90 seconds."""

@@ -12,8 +12,6 @@ import signal
 import sys
 from collections.abc import Sequence
 
-__all__ = ["leashed"]
-
 PR_SET_PDEATHSIG = 1
 
 

@@ -15,8 +15,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["Authority", "new_key", "private_pem", "public_pem"]
-
 LIFE = datetime.timedelta(days=2)
 SKEW = datetime.timedelta(minutes=5)
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from tests.support.controlplane.leash import leashed
 
-__all__ = ["Process"]
-
 
 class Process:
     """One part, running in a process group of its own.

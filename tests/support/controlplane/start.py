@@ -17,8 +17,6 @@ from tests.support.controlplane.pki import Authority, new_key, private_pem, publ
 from tests.support.controlplane.processes import Process
 from tests.support.ports import free_ports
 
-__all__ = ["started"]
-
 HOSTS = ["127.0.0.1", "localhost", "kubernetes.default.svc", "10.0.0.1"]
 START_LIMIT = 120.0  # seconds; it takes about 4 on two idle cores
 PREFIX = "pumice-controlplane-"

@@ -20,8 +20,6 @@ from pathlib import Path
 
 from tests.support import wheels
 
-__all__ = ["Go", "ToolchainError", "find_go"]
-
 Version = tuple[int, int]
 Log = Callable[[str], None]
 

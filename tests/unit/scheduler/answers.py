@@ -11,8 +11,6 @@ from pumice.scheduler.points import PodClass
 from pumice.scheduler.session.session import Session
 from tests.unit.scheduler.scenarios import NOW, Scenario
 
-__all__ = ["Answers", "ask", "open_session"]
-
 
 @dataclass
 class Answers:

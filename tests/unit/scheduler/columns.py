@@ -15,8 +15,6 @@ from pumice.scheduler.model.tasks import (
     TaskInfo,
 )
 
-__all__ = ["check_sums", "dump"]
-
 
 def dump(state: ClusterState) -> dict[str, Any]:
     """Columns by node and resource name, statuses, places, counters and ports."""

@@ -7,8 +7,6 @@ from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.state.watched_cluster import ClusterState
 from tests.unit.scheduler.scenarios import pod, pod_group
 
-__all__ = ["gang"]
-
 
 def gang(
     minimum: int,

@@ -6,8 +6,6 @@ What the scheduler keeps in columns is compared with this. It reads manifests an
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["AFFINITY", "ANTI_AFFINITY", "MISSING", "SKEW", "SYMMETRY", "refusals"]
-
 Raw = dict[str, Any]
 
 AFFINITY = "node(s) didn't match pod affinity rules"

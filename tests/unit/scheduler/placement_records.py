@@ -14,8 +14,6 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.scenarios import Scenario, config_text, with_plugins
 
-__all__ = ["PlacementRecord", "Step", "record_placement", "topology_job"]
-
 
 @dataclass
 class Step:

@@ -11,23 +11,6 @@ from tests.unit.scheduler.scenarios import (
     pod_group,
 )
 
-__all__ = [
-    "CONFIG",
-    "NODES",
-    "PLUGINS",
-    "TIMEOUT",
-    "busy",
-    "cycles",
-    "gang",
-    "large_and_small",
-    "reserved",
-    "said",
-    "scenario_of",
-    "target_of",
-    "with_reserved",
-]
-
-
 TIMEOUT = 600
 
 

@@ -7,8 +7,6 @@ from pumice.scheduler.model.running_pods import VICTIMS
 from pumice.scheduler.model.tasks import TaskInfo
 from tests.unit.scheduler.scenarios import Scenario
 
-__all__ = ["candidates_of", "may_go", "preemptor_of"]
-
 
 def preemptor_of(scenario: Scenario, pod: str) -> Preemptor:
     """A pod of a scenario as one for which others may have to go."""

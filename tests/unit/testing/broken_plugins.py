@@ -1,7 +1,5 @@
 """Plugins that break the contract, each in one way, by what is wrong with them."""
 
-__all__ = ["BROKEN", "HEAD"]
-
 HEAD = """\
 import os
 import random

@@ -8,8 +8,6 @@ from tests.unit.webhook.reviewing import merged
 
 Raw = dict[str, Any]
 
-__all__ = ["claim_rows"]
-
 
 def claim_rows() -> Iterator[tuple[Raw, Raw]]:
     """Each row, and its claim's spec."""
