@@ -70,7 +70,7 @@ def advise(
         reason = simulation.pending.get(trial.gang)
         if fits or reason is None:
             return Advice(reason, fits, enters=enters)
-        line = simulation.line(group.spec.queue or keys.DEFAULT_QUEUE, now)
+        line = simulation.lines(now).get(group.spec.queue or keys.DEFAULT_QUEUE, [])
         ahead = tuple(line[: line.index(trial.gang)]) if trial.gang in line else ()
     enough = [
         (text, data)

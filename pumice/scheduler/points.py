@@ -262,8 +262,6 @@ class Point(list[Extension[T]]):
         step: Where a refusal is counted; None if the functions refuse no gang.
     """
 
-    __slots__ = ("asked_by", "combined", "question", "step", "switch")
-
     def __init__(
         self,
         question: str,

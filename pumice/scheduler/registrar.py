@@ -52,8 +52,6 @@ class Registrar:
     changed, or itself, or rules (`Cause.RULES`). A gang that was refused by a function which names nothing is tried in every cycle.
     """
 
-    __slots__ = ("_extensions", "_plugin", "_switches", "_tier")
-
     def __init__(
         self, extensions: Extensions, plugin: str, tier: int, switches: Mapping[str, bool]
     ) -> None:

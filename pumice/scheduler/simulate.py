@@ -400,15 +400,6 @@ class Simulation:
         """Apply all objects without running a cycle, for `sums`."""
         self.state.settle(now)
 
-    def line(self, queue: str, now: float) -> list[str]:
-        """Gangs of a queue that wait, in the order in which they are tried.
-
-        Args:
-            queue: Name of the queue.
-            now: The moment, in UNIX seconds.
-        """
-        return self.lines(now).get(queue, [])
-
     def lines(self, now: float) -> dict[str, list[str]]:
         """Gangs that wait, by queue, in the order in which they are tried."""
         self.state.settle(now)

@@ -65,7 +65,7 @@ def _sub_groups(groups: SubGroups) -> list[Explanation]:
         }
         for each in groups.policies
     ]
-    for each in groups.ordered():
+    for each in filter(None, groups.turns()):
         state_of = "Ready" if each.is_ready else "Waiting" if each.is_valid else "Incomplete"
         found[each.of.place]["subGroups"].append(
             {

@@ -36,8 +36,6 @@ class Stack:
         seen: See `column`.
     """
 
-    __slots__ = ("_columns", "_lists", "column", "height", "seen")
-
     def __init__(self, vectors: Sequence[Ints]) -> None:
         sums: Ints = np.cumsum(np.stack(vectors), axis=0)
         self.height = len(vectors)
@@ -89,8 +87,6 @@ class Stack:
 
 class Stacks:
     """The stacks of a session."""
-
-    __slots__ = ("_kept", "_stacks")
 
     def __init__(self) -> None:
         self._stacks: dict[tuple[Kind, tuple[Kind, ...]], Stack] = {}

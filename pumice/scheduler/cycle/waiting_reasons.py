@@ -208,8 +208,7 @@ def _of_outcome(
             return text, numbers
         of = group.of
         numbers |= {"subGroups": {"fit": outcome.fit, "valid": of.valid, "min": of.minimum}}
-        fit = f"{outcome.fit} of {of.valid} sub-groups of {of.title} fit ({of.minimum} needed)"
-        return f"{fit}; {text}", numbers
+        return f"{of.fitting(outcome.fit)}; {text}", numbers
     if outcome.refused is not None:
         return outcome.refused.summary, outcome.refused.numbers
     if gated:

@@ -204,8 +204,6 @@ class NodeBounds:
 class _NodePlace:
     """A node on which room is made for one pod; see `attempt.EvictionPlace`."""
 
-    __slots__ = ("_lacks", "_needs", "_nodes", "_tasks", "is_tried", "row")
-
     is_costly = False
 
     def __init__(self, nodes: "NodePlaces", row: int, tasks: Sequence[TaskInfo]) -> None:

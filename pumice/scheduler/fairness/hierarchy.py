@@ -49,20 +49,6 @@ class _Node:
         key: Place among its siblings.
     """
 
-    __slots__ = (
-        "asked",
-        "children",
-        "depth",
-        "held",
-        "jobs",
-        "key",
-        "parent",
-        "row",
-        "saturated",
-        "shares",
-        "weight",
-    )
-
     def __init__(self, parent: "_Node | None", weight: float) -> None:
         self.parent = parent
         self.row = 0 if parent is None else len(parent.children)

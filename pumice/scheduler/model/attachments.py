@@ -24,8 +24,6 @@ class AttachmentTable:
         limits: How many volumes a node can attach, by driver and node.
     """
 
-    __slots__ = ("_counts", "_nodes", "_users", "limits")
-
     def __init__(self) -> None:
         self.limits: dict[str, dict[str, int]] = {}
         self._users: dict[tuple[str, Attached], list[int]] = {}

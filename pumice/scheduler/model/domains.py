@@ -26,8 +26,6 @@ class Topology:
         exists: True for each domain.
     """
 
-    __slots__ = ("_order", "_starts", "codes", "exists", "size")
-
     def __init__(self, codes: Ints, size: int) -> None:
         """Take in codes, in which a negative number stands for nodes without the label."""
         self.size = size
@@ -195,24 +193,6 @@ class Domains:
         turned: Places of the vectors that may have come to have pods, or none, in the order in which they did; it grows. After many
             changes at once the last place stands for each of them.
     """
-
-    __slots__ = (
-        "__weakref__",
-        "_bases",
-        "_counted",
-        "_key",
-        "_mask",
-        "_parts",
-        "_recorded",
-        "_seen",
-        "codes",
-        "exists",
-        "leaving",
-        "placed",
-        "promised",
-        "topology",
-        "turned",
-    )
 
     def __init__(self, parts: Parts, key: Hashable, topology: Topology, mask: Bools | None) -> None:
         codes, size = topology.codes, topology.size

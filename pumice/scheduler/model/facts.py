@@ -31,8 +31,6 @@ class LabelColumn:
         codes: For each row the place of its value in `values`, or `ABSENT`.
     """
 
-    __slots__ = ("_numbers", "_places", "codes", "values")
-
     def __init__(self, table: NodeTable, key: str) -> None:
         self._numbers: tuple[Ints, Bools] | None = None
         self.values: list[str] = []

@@ -44,8 +44,6 @@ class FreeColumn:
         largest: The most that any node has when it is empty.
     """
 
-    __slots__ = ("first", "largest", "later", "least", "most", "now", "smallest")
-
     def __init__(self, rows: Rows, column: int) -> None:
         self.later: Ints = rows.future_idle(column)
         self.first = int(self.later.argmax())

@@ -141,9 +141,6 @@ class PeerGroup:
             yield group.step
             group = group.parent
 
-    def __repr__(self) -> str:
-        return f"<PeerGroup {self.number}: {self.users} terms>"
-
 
 class GroupTree:
     """All groups in use.

@@ -31,8 +31,6 @@ class PortUse:
         wanted: Ports that no other pod may have taken, by block.
     """
 
-    __slots__ = ("taken", "wanted")
-
     def __init__(
         self, taken: tuple[tuple[PortBlock, int], ...], wanted: Mapping[PortBlock, int]
     ) -> None:

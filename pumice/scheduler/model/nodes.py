@@ -52,9 +52,6 @@ class NodeRecord:
         self.is_ready = self.is_marked = False
         self.tasks: dict[str, TaskInfo] = {}
 
-    def __repr__(self) -> str:
-        return f"<NodeRecord {self.name} row {self.row}: {len(self.tasks)} pods>"
-
 
 class NodeTable:
     """All nodes.

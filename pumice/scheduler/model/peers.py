@@ -58,9 +58,6 @@ class PeerTerm:
         self.groups: tuple[tuple[PeerGroup, int], ...] = ()
         self.is_indexed = False
 
-    def __repr__(self) -> str:
-        return f"<PeerTerm of {len(self.groups)} groups: {self.users} users>"
-
 
 class _Rules:
     """The rules of some pods, in use.

@@ -37,17 +37,6 @@ class Rows:
         is_later: Whether they are in the state after terminating pods are gone.
     """
 
-    __slots__ = (
-        "_divisors",
-        "_filled",
-        "allocatable",
-        "index",
-        "is_later",
-        "pipelined",
-        "releasing",
-        "used",
-    )
-
     def __init__(
         self,
         index: slice | Ints,

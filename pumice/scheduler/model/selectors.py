@@ -105,8 +105,6 @@ class NodeMatcher:
 class Tolerance:
     """The tolerations of a pod, indexed: any number of them answers for a taint at once."""
 
-    __slots__ = ("_any_value", "_bounds", "_values")
-
     def __init__(self, tolerations: Sequence[Toleration]) -> None:
         self._any_value: set[tuple[str, str]] = set()
         self._values: set[tuple[str, str, str]] = set()

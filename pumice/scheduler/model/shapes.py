@@ -66,25 +66,6 @@ class PodShape:
         users: Pods that have it.
     """
 
-    __slots__ = (
-        "amounts",
-        "claims",
-        "hard_rules",
-        "is_empty",
-        "is_revocable",
-        "key",
-        "needs",
-        "node_affinity",
-        "node_selector",
-        "number",
-        "peers",
-        "ports",
-        "rules",
-        "tolerations",
-        "users",
-        "vector",
-    )
-
     def __init__(
         self, number: int, key: "ShapeKey", spec: PodSpec, vector: Ints, names: Sequence[str]
     ) -> None:
@@ -121,9 +102,6 @@ class PodShape:
             if column not in (SCORED_CPU, SCORED_MEMORY)
         )
         self.is_empty = all(need.column == PODS for need in self.needs)
-
-    def __repr__(self) -> str:
-        return f"<PodShape {self.number}: {self.users} pods>"
 
 
 class ShapeKey(msgspec.Struct, frozen=True):

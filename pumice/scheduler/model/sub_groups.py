@@ -81,6 +81,10 @@ class PolicyCount:
         """Sub-groups that have pods enough."""
         return self.complete[_WAITS]
 
+    def fitting(self, fit: int) -> str:
+        """What messages say when so many of its sub-groups fit."""
+        return f"{fit} of {self.valid} sub-groups of {self.title} fit ({self.minimum} needed)"
+
     @property
     def title(self) -> str:
         """What messages call it."""
@@ -168,9 +172,6 @@ class SubGroup:
     def valid(self) -> int:
         """Pods that hold a place, are promised one, or wait."""
         return self.reach[_WAITS]
-
-    def __repr__(self) -> str:
-        return f"<SubGroup {self.of.title} {self.key}: {self.ready} of {self.size} pods>"
 
 
 class SubGroups:
@@ -323,18 +324,8 @@ class SubGroups:
             plain=f"waits for pods of its sub-groups to be created: it has enough for {groups}",
         )
 
-    def ordered(self) -> list[SubGroup]:
-        """All sub-groups in the order in which they are served: those that the gang requires, others that are not ready, and the rest."""
-        required, others = self._in_order()
-        return required + others
-
     def turns(self) -> dict[SubGroup | None, int]:
-        """When each sub-group is served, and when pods that are in none are: after those that the gang requires."""
-        required, others = self._in_order()
-        return {group: turn for turn, group in enumerate([*required, None, *others])}
-
-    def _in_order(self) -> tuple[list[SubGroup], list[SubGroup]]:
-        """Sub-groups that the gang requires, and all others."""
+        """When each sub-group is served, the first one first: those that the gang requires, pods that are in none, others that are not ready, and the rest."""
         lacking = [each.minimum - each.ready for each in self.policies]
         required: list[SubGroup] = []
         others: list[SubGroup] = []
@@ -343,7 +334,7 @@ class SubGroups:
             lacking[group.of.place] -= is_required
             (required if is_required else others).append(group)
         others.sort(key=lambda group: group.is_ready)
-        return required, others
+        return {group: turn for turn, group in enumerate([*required, None, *others])}
 
 
 _Way = dict[tuple[str | None, ...], list[PolicyCount]]

@@ -4,8 +4,8 @@ Claims that ask for the same share a pool. Which volumes are in it changes with 
 taken changes with every pod that is placed, and moves just the counts of the nodes that reach the volume.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from heapq import heappop, heappush
 
 import msgspec
 import numpy as np
@@ -95,14 +95,11 @@ class _VolumeGroup:
         volumes: The volumes, the smallest first.
     """
 
-    __slots__ = ("_free", "_heap", "_places", "rows", "volumes")
-
     def __init__(self, rows: Ints | None) -> None:
         self.rows = None if rows is None else frozenset(rows.tolist())
         self.volumes: list[VolumeRecord] = []
         self._places: dict[str, int] = {}
-        self._free: set[int] = set()
-        self._heap: list[int] = []
+        self._free: list[int] = []  # ascending
 
     def add(self, volume: VolumeRecord) -> None:
         """Add a volume that is not smaller than those before it, as taken."""
@@ -111,29 +108,16 @@ class _VolumeGroup:
 
     def take(self, name: str) -> None:
         """A volume is free no more."""
-        self._free.discard(self._places[name])
+        del self._free[bisect_left(self._free, self._places[name])]
 
     def give_back(self, name: str) -> None:
         """A volume is free."""
-        place = self._places[name]
-        self._free.add(place)
-        heappush(self._heap, place)
+        insort(self._free, self._places[name])
 
     def smallest(self, besides: Collection[str]) -> VolumeRecord | None:
         """The smallest free volume, the first by name among equals, of those that are not named."""
-        passed: list[int] = []
-        found = None
-        while self._heap and found is None:
-            place = self._heap[0]
-            if place in self._free and self.volumes[place].name not in besides:
-                found = self.volumes[place]
-            else:
-                heappop(self._heap)
-                if place in self._free:
-                    passed.append(place)
-        for place in passed:
-            heappush(self._heap, place)
-        return found
+        free = (self.volumes[place] for place in self._free)
+        return next((each for each in free if each.name not in besides), None)
 
 
 class VolumePool:

@@ -53,11 +53,7 @@ class _Lost(NamedTuple):
     @property
     def prefix(self) -> str:
         """What is said first of a sub-group."""
-        if self.group is None:
-            return ""
-        of = self.group.of
-        what = f"{self.fit} of {of.valid} sub-groups of {of.title} fit ({of.minimum} needed)"
-        return f"{what}; the next one "
+        return "" if self.group is None else f"{self.group.of.fitting(self.fit)}; the next one "
 
 
 class _Serving(NamedTuple):

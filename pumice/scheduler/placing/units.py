@@ -27,8 +27,6 @@ class Unit:
         tasks: Those that are still to be tried.
     """
 
-    __slots__ = ("sub_group", "tasks")
-
     def __init__(self, sub_group: SubGroup | None, tasks: PodQueue) -> None:
         self.sub_group = sub_group
         self.tasks = tasks

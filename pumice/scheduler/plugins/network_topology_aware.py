@@ -230,8 +230,6 @@ class _Filled:
         seen: What was used of each row when it was looked at last.
     """
 
-    __slots__ = ("amounts", "asked", "column", "limits", "seen", "weight")
-
     def __init__(self, column: int, asked: int, weight: int, limits: Ints) -> None:
         self.column = column
         self.asked = asked

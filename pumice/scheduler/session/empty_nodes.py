@@ -41,8 +41,6 @@ class ReadyNodes:
         are_all: Whether they are all ready nodes.
     """
 
-    __slots__ = ("_mask", "are_all", "count", "largest", "smallest")
-
     def __init__(self, mask: Bools, ready: Bools, allocatable: Ints) -> None:
         self._mask = mask & ready
         self.count = int(np.count_nonzero(self._mask))

@@ -278,8 +278,6 @@ class MemberTable:
 class _Pattern:
     """A pattern, the nodes whose names it matches, and the HyperNodes that have it."""
 
-    __slots__ = ("_search", "names", "users")
-
     def __init__(self, pattern: str, nodes: Iterable[str]) -> None:
         self._search = searcher(pattern)
         self.names = set(filter(self._search, nodes))

@@ -29,8 +29,6 @@ class Domain:
         children: Domains in it, by name; of the root those without another parent.
     """
 
-    __slots__ = ("children", "name", "parent", "tier", "tier_name")
-
     def __init__(self, name: str, tier: int, tier_name: str = "") -> None:
         self.name = name
         self.tier = tier
