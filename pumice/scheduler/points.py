@@ -6,9 +6,10 @@ Plugins register functions when a session opens (`registrar.py`); `session/answe
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
+import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
@@ -21,6 +22,7 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
+from pumice.scheduler.topology.levels import SideBySide
 
 T = TypeVar("T")
 
@@ -150,26 +152,40 @@ TaskScore = Callable[[TaskInfo, Rows], Floats | None]
 """Scores of all rows for one pod; None if they are all equal."""
 
 
-class DomainFit(Protocol):
-    """Pods that are to be placed in one of several domains of the network."""
+class DomainFit(NamedTuple):
+    """Pods that are to be placed in one of several domains of the network.
 
-    @property
-    def asked(self) -> Mapping[str, tuple[int, int]]:
-        """Column of each resource that they ask for, and the sum of what they ask for."""
+    Attributes:
+        asked: Column of each resource that they ask for, and the sum of what they ask for.
+        pods: How many pods their gang or sub-group has, those with places included.
+        by_row: How many of these have places on each node; None for none.
+        rows: All nodes.
+        domains: The domains.
+        gone: What is used of each domain by pods that are to be evicted, by column; None for nothing.
+    """
 
-    @property
-    def pods(self) -> int:
-        """How many pods their gang or sub-group has, those with places included."""
+    asked: Mapping[str, tuple[int, int]]
+    pods: int
+    by_row: Ints | None
+    rows: Rows
+    domains: SideBySide
+    gone: Ints | None
 
     @property
     def held(self) -> Ints:
-        """How many of these have places in each domain."""
+        """How many of the pods have places in each domain."""
+        if self.by_row is None:
+            return np.zeros(len(self.domains), dtype=np.int64)
+        return self.domains.sums(self.by_row)
 
-    def allocatable(self, column: int, /) -> Ints:
+    def allocatable(self, column: int) -> Ints:
         """What each domain has of a resource."""
+        return self.domains.sums(self.rows.allocatable[:, column])
 
-    def used(self, column: int, /) -> Ints:
+    def used(self, column: int) -> Ints:
         """What pods use of it, those that are promised a place included."""
+        used = self.domains.sums(self.rows.used[:, column] + self.rows.pipelined[:, column])
+        return used if self.gone is None else used - self.gone[column]
 
 
 class DomainFilter(Protocol):

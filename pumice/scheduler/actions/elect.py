@@ -9,6 +9,7 @@ if none of them can be chosen, the next cycle looks at the others.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from pumice.api.meta import parse_time
 from pumice.scheduler.actions.reserve import behind_others, why_no_target
@@ -66,7 +67,8 @@ def restore(session: Session) -> None:
     waits = [job for key in told if _waits(session, job := state.jobs[key])]
     target = _choose(session, _candidates(session, waits))
     if target is not None:
-        session.reserve(told[target.key].not_after(session.now))
+        found = told[target.key]
+        session.reserve(replace(found, since=min(found.since, session.now)))
 
 
 def _may_fit(job: JobInfo, has: Ints, too_large: set[str]) -> bool:

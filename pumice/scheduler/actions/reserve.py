@@ -85,7 +85,7 @@ def _reserve_next(session: Session, job: JobInfo, reservation: Reservation) -> N
     for each in session.extensions.reserved_nodes:
         node = each.call(job, usable)
         if node is not None and node not in {*reservation.nodes, *_emptied(session, job)}:
-            session.reserve(reservation.with_node(node))
+            session.reserve(replace(reservation, nodes=(*reservation.nodes, node)))
             return
 
 

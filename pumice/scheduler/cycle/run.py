@@ -75,8 +75,11 @@ def _run(
     state.pods.assume([*committed.binds, *committed.evicted])
     state.pods.nominate(nominations)
     closing = Closing(session)
-    if error is None:
-        error = _conclude(closing)
+    try:
+        if error is None:
+            closing.run()
+    except Exception as failure:
+        error = failure
     if error is not None:
         state.parked.happened(Cause.ANY)
         return _result(closing, nominations, error)
@@ -103,15 +106,6 @@ def _act(session: Session, config: Config, measure: Measure) -> Exception | None
     except Exception as error:
         return error
     session.time.end_action()
-    return None
-
-
-def _conclude(closing: Closing) -> Exception | None:
-    """Look at the gangs; an exception that ended this."""
-    try:
-        closing.run()
-    except Exception as error:
-        return error
     return None
 
 

@@ -4,10 +4,10 @@ The gang is tried as a whole, in one domain after the other, until it is ready. 
 rest of it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.placing.domain_turn import DomainTurn
 from pumice.scheduler.placing.filling import GangTurn, may_begin
 from pumice.scheduler.placing.nowhere import WITHOUT_PLUGIN, spread_too_far
@@ -36,12 +36,7 @@ def knows_its_nodes(session: Session, job: JobInfo) -> bool:
     """Whether nodes may be chosen for a gang one by one: not if its sub-groups must each be in one domain, or if it must and no plugin seeks one."""
     if any(limit.is_hard for limit in _limits(session, job, whole=False)):
         return False
-    return _gets_domain(session, job) or not must_be_near(session, job)
-
-
-def must_be_near(session: Session, job: JobInfo) -> bool:
-    """Whether a gang, or one of its sub-groups, must be in one domain."""
-    return any(limit.is_hard for limit in _limits(session, job))
+    return _gets_domain(session, job) or not any(limit.is_hard for limit in _limits(session, job))
 
 
 def seeks_domain(session: Session, job: JobInfo) -> bool:
@@ -92,10 +87,6 @@ class DomainQueue:
     def __bool__(self) -> bool:
         return bool(self._pods if self._rest is None else self._rest)
 
-    def waiting(self) -> Iterator[TaskInfo]:
-        """The pods that have no place, also those that were tried."""
-        return (task for task in self._pods if task.status is SchedulingStatus.PENDING)
-
     def promise(self, turn: GangTurn, around: Domain) -> None:
         """Only promise pods their places, all of them inside a domain; nothing, if what is said of the network forbids it."""
         if self._why_hopeless() is None:
@@ -116,7 +107,8 @@ class DomainQueue:
         if self._rest is None and not is_ready:
             turn.whole(self._pods)
             is_ready = may_begin(session, job, statement)
-            self._rest = self._divided(self.waiting() if is_ready else ())
+            left = (task for task in self._pods if task.status is PENDING)
+            self._rest = self._divided(left if is_ready else ())
         else:
             if self._rest is None:
                 self._rest = self._divided(self._pods)

@@ -13,7 +13,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
-from pumice.scheduler.points import SortKey
+from pumice.scheduler.points import DomainFit, SortKey
 from pumice.scheduler.session.node_values import NOWHERE
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
@@ -244,37 +244,6 @@ class DomainRequest:
         return [row for row in found if row >= 0]
 
 
-class _Fit:
-    """What plugins see of a request and some domains; see `points.DomainFit`."""
-
-    def __init__(
-        self, session: Session, request: DomainRequest, domains: SideBySide, gone: Ints | None
-    ) -> None:
-        self._gone = gone
-        self._rows = session.view.rows
-        self._request = request
-        self._domains = domains
-        self.asked = request.asked
-        self.pods = request.members.count
-
-    @property
-    def held(self) -> Ints:
-        """Pods with places in each domain."""
-        members = self._request.members
-        if not members:
-            return np.zeros(len(self._domains), dtype=np.int64)
-        return self._domains.sums(members.by_row)
-
-    def allocatable(self, column: int) -> Ints:
-        """What each domain has of a resource."""
-        return self._domains.sums(self._rows.allocatable[:, column])
-
-    def used(self, column: int) -> Ints:
-        """What pods use of it, those that are promised a place included."""
-        used = self._domains.sums(self._rows.used[:, column] + self._rows.pipelined[:, column])
-        return used if self._gone is None else used - self._gone[column]
-
-
 def scores(
     session: Session, request: DomainRequest, domains: SideBySide, gone: Ints | None = None
 ) -> Floats:
@@ -289,7 +258,9 @@ def scores(
     found = np.zeros(len(domains))
     if not len(domains):
         return found
-    fit = _Fit(session, request, domains, gone)
+    members = request.members
+    by_row = members.by_row if members else None
+    fit = DomainFit(request.asked, members.count, by_row, session.view.rows, domains, gone)
     for each in session.extensions.domain_order:
         answer = each.call(fit)
         if answer is not None:

@@ -66,14 +66,6 @@ class Reservation:
         uid = job.group.metadata.uid if job.group is not None else ""
         return cls(job.key, uid, now)
 
-    def with_node(self, name: str) -> "Reservation":
-        """The reservation with one more node."""
-        return replace(self, nodes=(*self.nodes, name))
-
-    def not_after(self, now: float) -> "Reservation":
-        """The reservation, which has not begun in the future."""
-        return replace(self, since=min(self.since, now))
-
     def is_for(self, job: JobInfo | None) -> bool:
         """True if it is for a gang whose PodGroup still has the same uid."""
         return (
