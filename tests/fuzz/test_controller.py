@@ -47,7 +47,7 @@ HOSTILE: dict[str, tuple[int, Callable[[int], list[Raw]]]] = {
 }
 """Tasks, each for a number of them."""
 
-PLUGINS = {"tasks of which each pod is told": {"svc": []}}
+PLUGINS: dict[str, Raw] = {"tasks of which each pod is told": {"svc": []}}
 
 POLICIES = [
     {"event": "PodEvicted", "action": "RestartJob", "timeout": "1h"},
