@@ -86,6 +86,11 @@ class Vote(IntEnum):
     PERMIT = 1
 
 
+def any_gang(_: JobInfo) -> Hashable:
+    """A constant key: the answer depends on nothing else of a gang."""
+    return None
+
+
 Refusal = Callable[[], Reason]
 """A rejection whose reason is put into words when it is asked for."""
 
@@ -309,6 +314,7 @@ class Extensions:
         why_spared: What plugins say about the pods that they spare.
         queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
         node_gates: Plugins whose votes of `job_enqueueable` are about room on nodes.
+        gate_classes: What of a gang decides about the votes of `job_enqueueable`, besides its queue, namespace, priority and minimum.
         causes: What refusals depend on, by the step in which plugins refuse.
         moving_task_order: Whether any key of `task_order` changes while a job is placed.
         moving_job_order: Whether any key of `job_order` grows while other jobs have their turn.
@@ -361,6 +367,7 @@ class Extensions:
         self.why_spared: dict[str, WhySpared] = {}
         self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
         self.node_gates: set[str] = set()
+        self.gate_classes: list[Callable[[JobInfo], Hashable]] = []
         self.causes: dict[Step, int] = dict.fromkeys(get_args(Step), 0)
         self.most_domains: int | None = None
         self.moving_job_order = False

@@ -1,6 +1,7 @@
 """Where plugins register: only what their switches in the configuration leave on is listed."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import TypeVar
 
 from pumice.api.queues import Queue
@@ -38,11 +39,14 @@ from pumice.scheduler.points import (
     TaskScorePoint,
     VictimPoint,
     Vote,
+    any_gang,
 )
 from pumice.scheduler.results import Reason
 from pumice.scheduler.waiting.parked import Cause
 
 T = TypeVar("T")
+
+_ITSELF: Callable[[JobInfo], Hashable] = attrgetter("key")
 
 
 class Registrar:
@@ -124,6 +128,7 @@ class Registrar:
         vote: Callable[[JobInfo], Vote | Reason | Refusal],
         *,
         wakes: Cause = Cause.ANY,
+        by: Callable[[JobInfo], Hashable] = _ITSELF,
         is_about_nodes: bool = False,
     ) -> None:
         """Register a vote on whether a job may enter its queue; a Reason rejects, and so does a function that returns one.
@@ -131,11 +136,15 @@ class Registrar:
         Args:
             vote: The function.
             wakes: What a rejection depends on.
+            by: What of the job decides about the vote, besides its queue, namespace, priority and minimum: the job itself unless told. It follows
+                from the job's PodGroup and pods alone. Jobs that are alike to all plugins share an answer until one enters or a pod is placed.
             is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are
                 reserved.
         """
-        if self._add(self._extensions.job_enqueueable, vote, wakes) and is_about_nodes:
-            self._extensions.node_gates.add(self._plugin)
+        found = self._extensions
+        if self._add(found.job_enqueueable, vote, wakes):
+            found.gate_classes += [] if by in (*found.gate_classes, any_gang) else [by]
+            found.node_gates |= {self._plugin} if is_about_nodes else set()
 
     def job_enqueued(self, told: Callable[[JobInfo], None]) -> None:
         """Register a function to be called when a job has entered its queue."""

@@ -102,6 +102,7 @@ class SessionView:
         self.waiting: list[JobInfo] = list(waiting)
         self.touched: Sequence[int] = touched
         self.actions = actions
+        self._reclaims = not actions.isdisjoint(RECLAIMING)
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entered: Mapping[str, JobInfo] = {}
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
@@ -159,9 +160,11 @@ class SessionView:
 
     def may_take_back(self, job: JobInfo) -> bool:
         """True if `reclaim` or `gangreclaim` may make room for a gang's minimum, by the plugins' answers about its queue."""
-        return not self.actions.isdisjoint(RECLAIMING) and any(
-            each.call(job) for each in self.entitled
-        )
+        if self._reclaims:
+            for each in self.entitled:
+                if each.call(job):
+                    return True
+        return False
 
     def try_again(self, job: JobInfo) -> None:
         """Try a gang in this session for which only the time has changed."""

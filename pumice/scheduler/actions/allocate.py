@@ -37,12 +37,16 @@ def run(session: Session, _arguments: Arguments) -> None:
 def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: bool = False) -> None:
     """Place pods of gangs, in the order of queues, gangs and pods; with `only_empty` those without requests, also of overused queues."""
     late: set[str] = set()
+    has_gate = "enqueue" in session.view.actions
 
     def takes_part(job: JobInfo) -> bool:
-        if session.is_refused_as_before(job):
+        is_pending = job.is_pending and session.is_pending(job)
+        if is_pending and has_gate:
+            return False
+        if session.refused.is_refused_again(job):
+            session.skipped.add(job.key)
             return False
         is_known = session.refused.parked(job) is not None and job.queue in session.state.queues
-        is_pending = job.is_pending and session.is_pending(job)
         if is_known and job.has_pending and not is_pending:
             late.add(job.key)  # most of these are refused again before they would have their turn
             return True

@@ -1,11 +1,11 @@
 """enqueue: let waiting gangs into their queue, so that their pods are created and placed.
 
 Every queue lets in one gang at a time, in turn; a gang that is turned away does not hold up those behind it,
-unless the queue says `dequeueStrategy: fifo`. Gangs that were turned away before are asked about first: what enters only takes
-room, so that those that are refused again have no turn.
+unless the queue says `dequeueStrategy: fifo`. Gangs that were turned away before are asked about first, one of those that are alike:
+what enters only takes room, so that those that are refused again have no turn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
@@ -13,7 +13,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
-from pumice.scheduler.waiting.parked import Cause
+from pumice.scheduler.waiting.parked import Cause, Parked
 
 
 def run(session: Session, _arguments: Arguments) -> None:
@@ -21,11 +21,22 @@ def run(session: Session, _arguments: Arguments) -> None:
     pending = [job for job in session.view.waiting if job.is_pending]
     _find_too_large(session, pending)
     _let_target_in(session)
+    again: set[Hashable] = set()  # what gangs are like that are refused again
 
     def takes_part(job: JobInfo) -> bool:
-        if job.group is None or not session.is_pending(job) or session.queue_of(job) is None:
+        if job.group is None or job.key in session.entered:
             return False
-        return not (job.min_resources and _is_refused_again(session, job))
+        parked = session.refused.parked(job) if job.min_resources else None
+        if parked is not None and parked.likeness in again:
+            session.skipped.add(job.key)
+            return False
+        if session.queue_of(job) is None:
+            return False
+        if parked is None or not _is_refused_again(session, job, parked):
+            return True
+        if parked.likeness is not None:
+            again.add(parked.likeness)
+        return False
 
     lines = session.answers.by_queue(pending, takes_part, session.fail)
     if not lines:
@@ -42,15 +53,17 @@ def run(session: Session, _arguments: Arguments) -> None:
             leave(session, queue, line)
             continue
         try:
-            too_large, refusal = "", None
+            too_large, refusal, alike = "", None, None
             if job.min_resources:  # no room is kept for others, and they always may enter
                 too_large = session.why_too_large(job)
-                refusal = _why_not(session, job)
+                alike = session.answers.gate_class(job)
+                refusal = _why_not(session, job, alike)
             if refusal is None:
                 session.enter(job)
             else:
                 outcome = session.outcome(job)
                 outcome.refusal = refusal.after(too_large)
+                outcome.likeness = alike
                 outcome.is_over_share = True
                 outcome.causes |= session.extensions.causes["gate"]
                 if queue.is_fifo:
@@ -80,35 +93,33 @@ def _let_target_in(session: Session) -> None:
     if queue is None or queue.is_fifo:
         return
     with session.turn(job):
-        if _why_not(session, job) is None:
+        if _why_not(session, job, None) is None:
             session.enter(job)
 
 
-def _is_refused_again(session: Session, job: JobInfo) -> bool:
+def _is_refused_again(session: Session, job: JobInfo, parked: Parked) -> bool:
     """Whether a gang that was refused before is refused again, asked while nothing has entered; it keeps its reason then.
 
     Not where plugins name no cause: they may answer otherwise once others have entered.
     """
-    if job.holding:
-        return False
-    parked = session.refused.parked(job)
-    if parked is None or parked.causes == Cause.ANY or session.is_target(job.key):
+    if job.holding or parked.causes == Cause.ANY or session.is_target(job.key):
         return False
     if not session.time.may_begin(job.namespace):
         return False
-    if not session.answers.is_kept_out(job):
+    alike = parked.likeness
+    if not session.answers.is_kept_out(job, job.key if alike is None else alike):
         return False
     session.skipped.add(job.key)
     return True
 
 
-def _why_not(session: Session, job: JobInfo) -> Reason | None:
+def _why_not(session: Session, job: JobInfo, alike: Hashable) -> Reason | None:
     """Why a gang may not enter; one without `minResources` always may, and one that holds places has entered before."""
     if not job.min_resources or job.holding:
         return None
     if session.is_target(job.key):
         return session.answers.why_barred(job)
-    return session.answers.why_not_enqueueable(job)
+    return session.answers.why_not_enqueueable(job, alike)
 
 
 SPEC = ActionSpec(

@@ -62,6 +62,7 @@ def _run(
         if all(spec.name != "reserve" for spec, _ in config.actions):
             state.set_reservation(None)  # nothing would end it
         state.parked.happened(Cause.ANY)
+        state.parked.wake_all()
         state.claims.is_binding = config.bind_timeout is not None
     try:
         with measure("opening", ""):

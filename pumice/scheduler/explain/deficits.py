@@ -87,6 +87,14 @@ def _sentence(deficit: Deficit, used: str) -> str:
     )
 
 
+def lacks(job: JobInfo, room: Sequence[int]) -> bool:
+    """Whether the minimum of a gang is more than there is room for, by column; the number of pods is not limited."""
+    for column, needs in job.required:  # noqa: SIM110 - asked of each gang that waits
+        if needs > room[column]:
+            return True
+    return False
+
+
 def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> list[Deficit]:
     """Missing amounts for the minimum of a gang; the number of pods is not limited.
 

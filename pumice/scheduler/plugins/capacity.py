@@ -21,7 +21,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce
+from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -49,7 +49,6 @@ class Capacity:
         self._held = table.tree if in_tree else table.allocated
         self._limits = PathLimits(table.names, session.jobs, self._rights, self._held, total)
         self._above = frozenset(self._rights.parents)
-        self._votes: dict[tuple[int, bytes, bytes], Vote | Refusal] = {}
         self._paths = [path[::-1] for path in self._rights.paths]
         self._deserved: dict[int, tuple[tuple[int, int, int], ...]] = {}
         self._known: dict[int, float] = {}
@@ -59,7 +58,7 @@ class Capacity:
         register.allocatable(self._why_not_allocatable, wakes=Cause.SHARES, room=self._room)
         register.preemptive(self._why_not_preemptive)
         register.reclaimable(self._may_go, by=self._class_of)
-        register.job_enqueueable(self._vote, wakes=Cause.SHARES)
+        register.job_enqueueable(self._vote, wakes=Cause.SHARES, by=any_gang)
         register.job_enqueued(self._enter)
         register.job_entitled(self._is_entitled)
         if in_tree:
@@ -185,7 +184,7 @@ class Capacity:
     def _vote(self, job: JobInfo) -> Vote | Reason | Refusal:
         """A gang may enter if its minimum fits beside what is held and reserved, in its queue and all above it.
 
-        What `preempt` may evict for it does not count. Gangs that need the same of a queue get the same answer as long as nothing entered in between.
+        What `preempt` may evict for it does not count.
         """
         row = job.row
         if row < 0:
@@ -193,13 +192,6 @@ class Capacity:
         if row in self._above:
             return self._why_not_leaf(self._table.names[row])
         claims = self._claimed()[self._rights.paths[row]] - self._session.yielding(job)
-        key = row, job.minimum.tobytes(), claims.tobytes()
-        vote = self._votes.get(key)
-        if vote is None:
-            vote = self._votes[key] = self._judge(job, row, claims)
-        return vote
-
-    def _judge(self, job: JobInfo, row: int, claims: Ints) -> Vote | Refusal:
         limits = self._rights.entry[self._rights.paths[row]]
         exceeds = (claims + job.minimum > limits) & (job.minimum > 0)
         exceeds[:, [SCORED_CPU, SCORED_MEMORY]] = False

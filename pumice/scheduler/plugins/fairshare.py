@@ -65,7 +65,9 @@ class FairShare:
         register.on_allocate(self._allocated)
         register.on_deallocate(self._deallocated)
         if self._has_gate:
-            register.job_enqueueable(self._vote, wakes=Cause.SHARES)
+            register.job_enqueueable(
+                self._vote, wakes=Cause.SHARES, by=lambda job: job.pending.tobytes()
+            )
             register.job_enqueued(self._enter)
 
     def _column(self, queue: str) -> int | None:

@@ -10,7 +10,7 @@ that are placed in one.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,8 @@ class NetworkTopologyAware:
         self._session = session
         register.alike_queues()
         register.domain_search(lambda _: True, most_domains=self._most_domains)
-        register.job_enqueueable(self.vote, wakes=Cause.DOMAIN | Cause.SIZES, is_about_nodes=True)
+        causes = Cause.DOMAIN | Cause.SIZES
+        register.job_enqueueable(self.vote, wakes=causes, by=_in_domain, is_about_nodes=True)
         if not self._weight:
             return
         register.domain_order(self.order)
@@ -237,6 +238,14 @@ class _Filled:
         self.limits: list[int] = limits.tolist()
         self.amounts: list[int] = []
         self.seen: Ints = limits
+
+
+def _in_domain(job: JobInfo) -> Hashable:
+    """Equal for gangs about which this plugin votes alike: each alone if it may have to be in one domain."""
+    spec = job.group.spec if job.group is not None else None
+    if spec is None or (spec.network_topology is None and spec.sub_group_policy is None):
+        return None
+    return job.key
 
 
 class NodeFullness:

@@ -9,16 +9,15 @@ What the gang needs for which nodes are reserved counts as taken for all others.
 these nodes, and keep it out.
 """
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.explain.deficits import (
-    Deficit,
     deficit_text,
     insufficient,
+    lacks,
     refusal,
     reserved_by,
     shortages,
@@ -26,7 +25,7 @@ from pumice.scheduler.explain.deficits import (
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queues import remainder
-from pumice.scheduler.points import Refusal, Vote, WordedOnce
+from pumice.scheduler.points import Refusal, Vote, WordedOnce, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -49,11 +48,10 @@ class Overcommit:
         """Register the vote."""
         self._session = session
         self._limit: Ints | None = None
-        self._refusals: dict[tuple[bytes, bytes], Refusal] = {}
-        self._votes: dict[tuple[int, int, bytes, bytes, int], Vote | Refusal] = {}
+        self._known: tuple[JobInfo | None, Ints, list[int]] | None = None
         self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
         self._has_target = False
-        register.job_enqueueable(self._vote, wakes=Cause.SHARES, is_about_nodes=True)
+        register.job_enqueueable(self._vote, wakes=Cause.SHARES, by=any_gang, is_about_nodes=True)
         register.job_enqueued(self._enter)
 
     def _limits(self) -> Ints:
@@ -65,40 +63,34 @@ class Overcommit:
             self._used: Ints = self._session.used() + shares.reserved.sum(axis=0) - shares.lacking
         return self._limit
 
+    def _taken(self, job: JobInfo) -> tuple[Ints, list[int]]:
+        """What counts as used or reserved when a gang asks, and what is left, by column."""
+        limits, target = self._limits(), self._session.target
+        if target is job or self._has_target or (target is not None and not target.is_pending):
+            target = None
+        if self._known is None or self._known[0] is not target:
+            taken: Ints = self._used + self._entered
+            if target is not None:
+                taken += remainder(target)
+            self._known = target, taken, (limits - taken).tolist()
+        return self._known[1:]
+
     def _vote(self, job: JobInfo) -> Vote | Refusal:
-        """The vote on a gang; gangs of equal priority that need the same for a queue get the same until a gang enters or a pod is placed or evicted."""
-        limits, taken = self._limits(), self._taken(job)
-        alike = job.row, job.order_priority, job.minimum.tobytes()
-        key = (*alike, taken.tobytes(), len(self._session.touched))
-        if key not in self._votes:
-            self._votes[key] = self._judge(job, taken, limits)
-        return self._votes[key]
-
-    def _taken(self, job: JobInfo) -> Ints:
-        """What counts as used or reserved when a gang asks, by column."""
-        taken: Ints = self._used + self._entered
-        target = self._session.target
-        if target is not None and target is not job and target.is_pending and not self._has_target:
-            taken += remainder(target)
-        return taken
-
-    def _judge(self, job: JobInfo, taken: Ints, limits: Ints) -> Vote | Refusal:
         """Let a gang in that has room; what may be evicted for it counts as room."""
-        found = shortages(self._session, job, taken, limits)
-        if not found:
+        taken, left = self._taken(job)
+        if not lacks(job, left):
             return Vote.PERMIT
         yielding = self._session.yielding(job)
         if np.count_nonzero(yielding) and not shortages(
-            self._session, job, taken - yielding, limits
+            self._session, job, taken - yielding, self._limits()
         ):
             return Vote.PERMIT
         if self._session.may_take_back(job):
             return Vote.PERMIT
-        return self._refusals.setdefault(
-            (job.minimum.tobytes(), taken.tobytes()), WordedOnce(partial(self._reason, found))
-        )
+        return WordedOnce(partial(self._reason, job, taken))
 
-    def _reason(self, found: Sequence[Deficit]) -> Reason:
+    def _reason(self, job: JobInfo, taken: Ints) -> Reason:
+        found = shortages(self._session, job, taken, self._limits())
         numbers = deficit_text(found, "used or reserved")
         kept = reserved_by(self._session, found)
         numbers += f"; {kept}" if kept else ""
@@ -116,8 +108,7 @@ class Overcommit:
             return
         self._has_target |= job is self._session.target
         if not job.is_broken:
-            self._refusals.clear()
-            self._votes.clear()
+            self._known = None
             self._entered += remainder(job)
 
 

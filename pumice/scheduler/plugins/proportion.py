@@ -19,6 +19,7 @@ from pumice.scheduler.explain.deficits import (
     deficit_text,
     demand,
     insufficient,
+    lacks,
     refusal,
     reserved_by,
     shortages,
@@ -31,7 +32,7 @@ from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce
+from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import PluginSpec
@@ -48,7 +49,7 @@ class Proportion:
 
     def __init__(self, _arguments: Arguments) -> None:
         self._refusals: dict[str, Reason] = {}
-        self._votes: dict[int, dict[tuple[bytes, bytes, int], Vote | Refusal]] = {}
+        self._rest: dict[int, tuple[int, list[int]]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Divide the cluster and register the checks."""
@@ -59,7 +60,7 @@ class Proportion:
         register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room)
         register.preemptive(self._why_not)
         register.reclaimable(self._exceeding, by=any_preemptor)
-        register.job_enqueueable(self._vote, wakes=Cause.SHARES)
+        register.job_enqueueable(self._vote, wakes=Cause.SHARES, by=any_gang)
         register.job_enqueued(self._enter)
         register.job_entitled(self._is_entitled)
 
@@ -184,15 +185,6 @@ class Proportion:
 
     # -- gangs -------------------------------------------------------------------------------
 
-    def _vote(self, job: JobInfo) -> Vote | Refusal:
-        """The vote on a gang; gangs that need the same of a queue get the same until the queue holds or reserves more."""
-        held = self._session.shares.allocated[job.row].tobytes()
-        votes = self._votes.setdefault(job.row, {})
-        key = (held, job.minimum.tobytes(), job.order_priority)
-        if key not in votes:
-            votes[key] = self._judge(job)
-        return votes[key]
-
     def _held(self, row: int) -> Ints:
         """What a queue holds and reserves."""
         shares = self._session.shares
@@ -204,7 +196,7 @@ class Proportion:
         claimed: Ints = self._held(row) - self._session.shares.elastic[row]
         return claimed
 
-    def _judge(self, job: JobInfo) -> Vote | Refusal:
+    def _vote(self, job: JobInfo) -> Vote | Refusal:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
         row = job.row
         used, limits = self._claimed(row), self._ceilings[row]
@@ -228,13 +220,17 @@ class Proportion:
 
     def _is_entitled(self, job: JobInfo) -> bool:
         """Whether a queue, with what a gang needs at least, holds no more than its part by weight or what it deserves."""
-        row = job.row
-        return not shortages(self._session, job, self._held(row), self._rights[row])
+        row, moment = job.row, len(self._session.touched)
+        known = self._rest.get(row)
+        if known is None or known[0] != moment:
+            rest: list[int] = (self._rights[row] - self._held(row)).tolist()
+            known = self._rest[row] = moment, rest
+        return not lacks(job, known[1])
 
     def _enter(self, job: JobInfo) -> None:
         if job.min_resources and not job.is_broken:
-            self._votes.pop(job.row, None)
             self._entered[job.row] += remainder(job)
+            self._rest.pop(job.row, None)
 
 
 def _parts(shares: list[float]) -> list[tuple[int, float]]:

@@ -32,7 +32,10 @@ class ResourceQuotas:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the vote."""
         self._session = session
-        register.job_enqueueable(self._vote, wakes=Cause.QUOTAS | Cause.SHARES)
+        causes = Cause.QUOTAS | Cause.SHARES
+        register.job_enqueueable(
+            self._vote, wakes=causes, by=lambda job: frozenset(_needs(job).items())
+        )
         register.job_enqueued(self._enter)
 
     def _vote(self, job: JobInfo) -> Vote | Reason:

@@ -33,7 +33,7 @@ class Sla:
         """Register the order and the votes, and have the scheduler wake up when the next waiting time ends."""
         self._now = session.now
         register.job_order(self._key)
-        register.job_enqueueable(self._vote, wakes=Cause.ITSELF)
+        register.job_enqueueable(self._vote, wakes=Cause.ITSELF, by=self._end)
         register.job_pipelined(self._vote)
         for job, end in list(self._ends(session)):
             if end > session.now:

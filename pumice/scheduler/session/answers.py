@@ -4,7 +4,7 @@ Answers are combined as in Volcano: an order is decided by the first plugin that
 must agree, and votes count tier by tier.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from itertools import groupby, pairwise
 from typing import Any, TypeVar
 
@@ -40,6 +40,8 @@ class PluginAnswers:
         self._created: dict[str, float] = {}
         self._impossible: dict[int, Reason | None] = {}
         self._queue_room: dict[str, tuple[int, Ints]] = {}
+        self._gate: dict[Hashable, Reason | Refusal | None] = {}
+        self._gate_moment = 0
 
     # -- orders ------------------------------------------------------------------------------
 
@@ -156,17 +158,43 @@ class PluginAnswers:
                 return reason
         return None
 
-    def why_not_enqueueable(self, job: JobInfo) -> Reason | None:
-        """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster."""
-        return _in_words(self._kept_out(job, frozenset()))
+    def gate_class(self, job: JobInfo) -> Hashable:
+        """Equal for jobs that may enter their queue alike, until their PodGroups or pods change, or a priority or the configuration does."""
+        said = [each(job) for each in self._extensions.gate_classes]
+        needs = frozenset(job.min_resources.items())
+        return job.queue, job.namespace, job.order_priority, needs, *said
+
+    def why_not_enqueueable(self, job: JobInfo, alike: Hashable) -> Reason | None:
+        """Why a job may not enter its queue, by votes; a resource that no node has is missing in the cluster.
+
+        Args:
+            job: The job.
+            alike: Its `gate_class`; the answer is that of the first such job until one enters or a pod is placed.
+        """
+        return _in_words(self._kept_out_alike(job, alike))
 
     def why_barred(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue if nodes are reserved for it, so that votes about room on nodes do not count."""
         return _in_words(self._kept_out(job, self._extensions.node_gates))
 
-    def is_kept_out(self, job: JobInfo) -> bool:
-        """Whether a job may not enter its queue; the reason is not put into words."""
-        return self._kept_out(job, frozenset()) is not None
+    def is_kept_out(self, job: JobInfo, alike: Hashable) -> bool:
+        """Whether a job may not enter its queue, as `why_not_enqueueable`; the reason is not put into words."""
+        return self._kept_out_alike(job, alike) is not None
+
+    def enter(self, job: JobInfo) -> None:
+        """Tell plugins that a job has entered its queue."""
+        self._gate.clear()
+        for each in self._extensions.job_enqueued:
+            each.call(job)
+
+    def _kept_out_alike(self, job: JobInfo, alike: Hashable) -> Reason | Refusal | None:
+        moment = len(self._touched.log)
+        if moment != self._gate_moment:
+            self._gate.clear()
+            self._gate_moment = moment
+        if alike not in self._gate:
+            self._gate[alike] = self._kept_out(job, frozenset())
+        return self._gate[alike]
 
     def _kept_out(self, job: JobInfo, nodes: Set[str]) -> Reason | Refusal | None:
         """Why a job may not enter its queue, whatever these plugins have against it."""

@@ -34,7 +34,7 @@ class JobOutcome:
         schedulable: How many pods would have had a place, had the whole gang fitted.
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         causes: What its refusals depend on.
-        likeness: See `waiting.likeness`, of a job that nodes refused.
+        likeness: See `Parked.likeness`.
         is_over_share: Whether its queue had no room for it, or did not let it in.
         stays_in_line: Whether it has begun, so that it was not refused with the gangs behind one that does not fit.
     """

@@ -8,7 +8,7 @@ One of these is known of such a gang:
 * It must be in one domain of the network, and none has as much free.
 * A gang of the same queue, with as many pods of the same shapes, was refused by nodes, and nothing was decided since.
 
-Action `enqueue` knows one more: it asks about a gang that was refused before, and the answer is the same.
+Action `enqueue` knows one more: it asks about one of those gangs that are alike, and the answer is the same.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Sized

@@ -379,8 +379,7 @@ class Session:
         """Let a job into its queue."""
         self.entered[job.key] = job
         self.state.parked.wake(job.key)
-        for each in self.extensions.job_enqueued:
-            each.call(job)
+        self.answers.enter(job)
 
     def keep(self, statement: Statement) -> None:
         """Keep a statement until the end of the session without committing it."""

@@ -228,15 +228,20 @@ class GangTable:
             and old.preemption_policy == priority_class.preemption_policy
         ):
             return False
-        return self._prioritise(*self.jobs.values())
+        return self._prioritise_all()
 
     def remove_priority_class(self, name: str) -> bool:
         """Remove a PriorityClass; pods and gangs that name it have priority 0."""
         if self._priority_classes.pop(name, None) is None:
             return False
-        return self._prioritise(*self.jobs.values())
+        return self._prioritise_all()
 
-    def _prioritise(self, *jobs: JobInfo) -> bool:
+    def _prioritise_all(self) -> bool:
+        self._parked.wake_all()  # what they are alike in may have changed
+        self._prioritise(*self.jobs.values())
+        return True
+
+    def _prioritise(self, *jobs: JobInfo) -> None:
         """Give jobs what their PriorityClass says, or the default one.
 
         The policy of the default class is not the gang's: pods of another class may have another one.
@@ -248,7 +253,6 @@ class GangTable:
             named = classes.get(name)
             job.priority = named.value if named else 0 if name else default
             job.never_preempts = named is not None and named.preemption_policy == NEVER
-        return True
 
     # -- queues ------------------------------------------------------------------------------
 

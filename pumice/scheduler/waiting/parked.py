@@ -81,7 +81,7 @@ class Parked(msgspec.Struct):
         causes: What its refusal depends on.
         bounds: Places that it requires of nodes.
         from_queue: What it requires of its queue, by column; None if its queue did not refuse it.
-        likeness: Equal for gangs that the nodes refuse alike; None if that is not known.
+        likeness: Equal for gangs that the nodes, or the gate of queues, refuse alike; None if that is not known.
         kinds: One of its waiting pods of each kind, once `preempt` or `reclaim` has picked them.
     """
 

@@ -4,15 +4,17 @@ from typing import Any
 
 import pytest
 
-from pumice.api.meta import format_time
+from pumice.api.meta import ObjectMeta, format_time
+from pumice.api.nodes import PriorityClass
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.report_times import ReportDelays
-from pumice.scheduler.points import Vote
+from pumice.scheduler.points import Vote, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
+from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Cause
 from tests.unit.scheduler.scenarios import (
     NOW,
     Scenario,
@@ -31,9 +33,14 @@ SHARING = pytest.mark.parametrize("plugin", ["overcommit", "proportion", "capaci
 
 
 class Counting:
-    """Counts the gangs about which it is asked; one object serves every session."""
+    """Counts the gangs about which it is asked; one object serves every session.
+
+    Attributes:
+        by: What it registers of gangs that decides about its vote; nothing while this is empty.
+    """
 
     def __init__(self) -> None:
+        self.by: dict[str, Any] = {}
         self.asked: list[str] = []
         self.vote = Vote.ABSTAIN
 
@@ -41,7 +48,7 @@ class Counting:
         return self
 
     def open(self, _session: SessionView, register: Registrar) -> None:
-        register.job_enqueueable(self._vote)
+        register.job_enqueueable(self._vote, **self.by)
 
     def _vote(self, job: JobInfo) -> Vote:
         self.asked.append(job.key)
@@ -97,6 +104,46 @@ def test_the_first_of_them_enters_once_there_is_room_for_it(plugin: str) -> None
     _ends(scenario, 1)
     scenario.cycle()
     assert _entered(scenario) == ["ns/g00"]
+
+
+@SHARING
+def test_gangs_that_are_alike_share_an_answer_where_each_plugin_says_so(plugin: str) -> None:
+    counting = Counting()
+    scenario = _cluster(plugin, counting)
+    counting.by = {"by": any_gang, "wakes": Cause.SHARES}
+    scenario.state.parked.wake_all()  # what they are alike in is known from now on
+    for number in range(2):
+        _ends(scenario, number)
+        scenario.cycle()
+        assert len(counting.asked) == 1 + number, "the others once more when one has entered"
+        counting.asked.clear()
+    assert _entered(scenario) == ["ns/g00"]
+
+
+def test_a_gang_is_not_like_others_any_more_once_its_priority_is_another_one() -> None:
+    names = ["high"] * (RENEWALS_PER_CYCLE + 1) + ["low"]
+    groups = [
+        ["ns", f"g{place}", "default", 1, "Pending", {"minRes": {"cpu": 3}, "prio": name}]
+        for place, name in enumerate(names)
+    ]
+    scenario = Scenario(
+        {
+            "classes": {"high": 5, "low": 5, "mid": 6},
+            "nodes": [["n", 4, "64Gi"]],
+            "podgroups": [
+                ["ns", "runs", "default", 1, "Running", {"prio": "mid", "minRes": {"cpu": 4}}],
+                *groups,
+            ],
+            "pods": [["ns", f"r-{n}", "n", "Running", 1, 0, "runs", {"prio": 6}] for n in range(4)],
+        },
+        config_text([["priority", "gang"], ["overcommit"]], ["enqueue", "allocate", "preempt"]),
+        delays=DELAYS,
+    )
+    scenario.cycle()
+    assert _entered(scenario) == []
+    scenario.state.set_priority_class(PriorityClass(metadata=ObjectMeta(name="low"), value=7))
+    scenario.cycle()
+    assert _entered(scenario) == [f"ns/g{len(groups) - 1}"]
 
 
 @SHARING

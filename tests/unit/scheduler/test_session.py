@@ -67,7 +67,7 @@ def test_votes_count_tier_by_tier(
     tiers: list[list[str]], votes: dict[str, Vote | Reason], reason: str | None
 ) -> None:
     session = _session(tiers, *_enqueueable(**votes))
-    found = session.answers.why_not_enqueueable(session.state.jobs["ns/g"])
+    found = session.answers.why_not_enqueueable(session.state.jobs["ns/g"], "")
     assert (found.reason if found else None) == reason
 
 

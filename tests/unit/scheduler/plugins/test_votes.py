@@ -30,7 +30,7 @@ def test_overcommit(case: dict[str, Any]) -> None:
     session = open_session(scenario)
     job = scenario.state.jobs["ns/g"]
     session.enter(job)
-    refusal = session.answers.why_not_enqueueable(job)
+    refusal = session.answers.why_not_enqueueable(job, "")
     assert (refusal is None) is case["expect"]
 
 
@@ -51,7 +51,7 @@ def test_sla(case: dict[str, Any]) -> None:
     session = open_session(scenario)
     one, two = scenario.state.jobs["ns/job1"], scenario.state.jobs["ns/job2"]
     assert (session.answers.job_key(one) < session.answers.job_key(two)) is case["order"]
-    assert (session.answers.why_not_enqueueable(two) is None) is case["enqueueable"]
+    assert (session.answers.why_not_enqueueable(two, "") is None) is case["enqueueable"]
 
 
 def test_the_own_annotation_of_volcano_goes_first() -> None:
