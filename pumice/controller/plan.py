@@ -269,6 +269,8 @@ def difference(stored: Raw, wanted: Raw, whole: Iterable[str] = ()) -> Raw:
     whole = frozenset(whole)
     for key, value in wanted.items():
         present = stored.get(key)
+        if present == value and present is not None:
+            continue  # as in most passes; comparing whole values costs little
         if isinstance(value, dict):
             inner = difference(present if isinstance(present, dict) else {}, value)
             if key in whole and isinstance(present, dict):

@@ -19,7 +19,10 @@ from pumice.controller.plan import difference
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl's copy of the manifest of the Job; it has no meaning for the group."""
 
-ADMITTED = frozenset({"Inqueue", "Running", "Unknown", "Completed"})
+BROKEN = "Unknown"
+"""Phase of a group some of whose pods run while the rest cannot be placed."""
+
+ADMITTED = frozenset({"Inqueue", "Running", BROKEN, "Completed"})
 """Phases in which the scheduler allows the creation of the group's pods."""
 
 COPIED = "pumice.dev/copied"

@@ -22,7 +22,8 @@ from pumice.api.pods import ContainerState, ContainerStatus, Pod, PodStatus, Ter
 from pumice.plugins import Registry
 from pumice.scheduler import Config, CycleResult
 from pumice.scheduler.simulate import ClusterObjects, Simulation
-from pumice.traces.jobs import ControlledJob, ControlledJobs, key_of
+from pumice.traces.controlled_job import ControlledJob, key_of
+from pumice.traces.jobs import ControlledJobs
 
 __all__ = ["MOST_CYCLES", "ClusterListener", "Ending", "VirtualCluster", "pod_key"]
 

@@ -14,7 +14,8 @@ from pumice.plugins import Registry
 from pumice.scheduler import Config
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.cluster import MOST_CYCLES, Ending, VirtualCluster
-from pumice.traces.jobs import PASSES, without_uids
+from pumice.traces.controlled_job import without_uids
+from pumice.traces.jobs import PASSES
 from pumice.traces.records import JobRecord, Past, Progress
 from pumice.traces.sampling import PodKind, Sampler
 from pumice.traces.stories import Stories

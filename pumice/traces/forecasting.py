@@ -20,8 +20,8 @@ from pumice.plugins import Registry
 from pumice.scheduler import Config
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.cluster import Ending, VirtualCluster, pod_key
+from pumice.traces.controlled_job import ControlledJob
 from pumice.traces.durations import JobDurations, stated
-from pumice.traces.jobs import ControlledJob
 
 __all__ = ["ForecastCluster", "StartForecast"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pumice.api import keys
 from pumice.api.pods import Pod
-from pumice.traces.jobs import ControlledJob
+from pumice.traces.controlled_job import ControlledJob
 from pumice.traces.records import JobRecord, PodRuns, RunEnd
 
 __all__ = ["Stories"]

@@ -14,7 +14,8 @@ from pumice.cli.files.manifests import Manifest, decode
 from pumice.cli.output import note
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.scheduler.state.usage import STATE_KEY
-from pumice.traces.jobs import ControlledJobs, key_of
+from pumice.traces.controlled_job import key_of
+from pumice.traces.jobs import ControlledJobs
 from pumice.webhook.rules.rule import RuleSettings
 
 

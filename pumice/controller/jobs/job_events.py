@@ -36,9 +36,7 @@ from pumice.controller.jobs.policies import (
     concerns,
 )
 from pumice.controller.jobs.subject import DEFAULT_MAX_RETRY
-from pumice.controller.podgroups import phase_of
-
-_UNKNOWN = "Unknown"
+from pumice.controller.podgroups import BROKEN, phase_of
 
 
 def job_events(
@@ -213,7 +211,7 @@ def _living(pods: Sequence[Pod]) -> list[Pod]:
 def _of_group(group: Raw) -> PolicyRequest:
     annotations = group["metadata"].get("annotations") or {}
     return PolicyRequest(
-        event="Unknown",
+        event=BROKEN,
         version=number_in(annotations.get(keys.JOB_VERSION)),
         since=_reported_at(group),
         detail="part of the gang runs and the rest cannot be placed",
@@ -245,7 +243,7 @@ def _request(
 def _is_broken(group: Raw, job: Job, by_task: Mapping[str, Sequence[Pod]]) -> bool:
     """Whether a Job's gang has lost pods and the scheduler finds no room for others."""
     return (
-        phase_of(group) == _UNKNOWN
+        phase_of(group) == BROKEN
         and not _is_outdated(group, list(chain.from_iterable(by_task.values())))
         and not _only_begins(job, by_task)
     )

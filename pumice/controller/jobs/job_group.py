@@ -12,6 +12,7 @@ priority: tasks are taken in the order of their PriorityClass, and in the order 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -27,6 +28,10 @@ from pumice.api.requests import Amounts, add, quota_usage
 from pumice.controller.jobs.subject import UnusableError, min_available
 from pumice.controller.objects import controller_reference
 from pumice.controller.podgroups import COPIED, LAST_APPLIED, note_of_copies
+
+_ENCODER = msgspec.json.Encoder()
+_LONGEST = 8 * 1024
+"""Bytes of the longest pod template whose usage is remembered."""
 
 
 def wanted(
@@ -257,13 +262,21 @@ def by_minimum(tasks: Sequence[Task], minimum: int) -> list[tuple[Task, int]]:
 
 
 def _usage(job: Job, task: Task) -> Amounts:
+    """What a pod of a task counts as in a quota. Each pass over a Job asks for it, and Jobs have equal pods."""
     try:
-        return quota_usage(msgspec.convert(_stated(task.pod_spec()), PodSpec))
-    except (QuantityError, msgspec.ValidationError, RecursionError) as error:
+        template = _ENCODER.encode(task.pod_spec())
+        compute = _usage_of if len(template) <= _LONGEST else _usage_of.__wrapped__
+        return compute(template)
+    except (QuantityError, msgspec.ValidationError, RecursionError, UnicodeError) as error:
         position = next(at for at, each in enumerate(job.tasks) if each.name == task.name)
         raise UnusableError(
             f"spec.tasks[{position}].template.spec cannot be read: {error}"
         ) from error
+
+
+@lru_cache(256)
+def _usage_of(template: bytes) -> Amounts:
+    return quota_usage(msgspec.convert(_stated(msgspec.json.decode(template)), PodSpec))
 
 
 def _stated(value: Any) -> Any:

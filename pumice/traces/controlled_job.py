@@ -1,0 +1,130 @@
+"""A Job under the controller of a simulation, with what it owns."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from pumice.api import keys
+from pumice.api.meta import Raw
+from pumice.api.names import pod_group_name
+from pumice.api.podgroups import PodGroup, PodGroupStatus
+from pumice.api.pods import Pod, PodSpec
+from pumice.controller.jobs.phases import ABORTED, FINISHED, phase_of
+from pumice.controller.podgroups import ADMITTED, BROKEN, condition_of
+
+__all__ = ["ControlledJob", "key_of", "without_uids"]
+
+_NO_UID = "00000000-0000-0000-0000-000000000000"
+
+
+class ControlledJob:
+    """A Job and what it owns.
+
+    Attributes:
+        key: `namespace/name`.
+        raw: The Job, with a uid.
+        pods: Its pods, by key.
+        group: Its PodGroup.
+        group_key: `namespace/name` that this has or will have.
+        objects: The objects of its plugins.
+        due: When it is to be worked on although nothing has changed, UNIX seconds; None if it is not.
+        is_gone: Whether its time to live is over and it was removed.
+        specs: Specs of its pods, as they are built and as they are read; equal ones are read once.
+        group_status: Newest status of its PodGroup; None if it is not known.
+        read_status: The one that its last pass has read, which `group` has.
+    """
+
+    __slots__ = (
+        "due",
+        "group",
+        "group_key",
+        "group_status",
+        "is_gone",
+        "key",
+        "objects",
+        "pods",
+        "raw",
+        "read_status",
+        "specs",
+    )
+
+    def __init__(self, raw: Raw, groups: Mapping[str, Raw]) -> None:
+        """Take in a Job, and its PodGroup if it is among those that exist."""
+        metadata = {"namespace": "default", "uid": _NO_UID} | raw["metadata"]
+        name = pod_group_name(metadata["name"], metadata["uid"])
+        self.group_key = f"{metadata['namespace']}/{name}"
+        self.raw = raw | {"metadata": metadata}
+        self.key = f"{metadata['namespace']}/{metadata['name']}"
+        self.pods: dict[str, Pod] = {}
+        self.group = groups.get(self.group_key)
+        self.objects: list[Raw] = []
+        self.due: float | None = None
+        self.is_gone = False
+        self.specs: list[tuple[Raw, PodSpec]] = []
+        self.group_status: PodGroupStatus | None = None
+        self.read_status: PodGroupStatus | None = None
+
+    @property
+    def phase(self) -> str:
+        """Phase of its status; empty for a new Job."""
+        return phase_of(self.raw.get("status"))
+
+    @property
+    def message(self) -> str:
+        """Why it is in its phase."""
+        state = (self.raw.get("status") or {}).get("state") or {}
+        return str(state.get("message") or state.get("reason") or "")
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it is over; an aborted one is, since no user resumes it here."""
+        return self.phase in FINISHED or self.phase == ABORTED
+
+    @property
+    def queue(self) -> str:
+        """Name of its queue."""
+        return str((self.raw.get("spec") or {}).get("queue") or keys.DEFAULT_QUEUE)
+
+    def set_group_status(self, status: PodGroupStatus) -> bool:
+        """Take in the status of its PodGroup; whether another pass is needed: the phase has changed, and so has what passes read."""
+        before, self.group_status = self.group_status, status
+        if before is not None and before.phase == status.phase:
+            return False
+        read = self.read_status
+        return (
+            read is None or self.due is not None or _read_by_passes(read) != _read_by_passes(status)
+        )
+
+    def pass_begins(self) -> None:
+        """Show the newest status of its PodGroup."""
+        if self.group is not None and self.group_status is not self.read_status:
+            self.group = self.group | {"status": msgspec.to_builtins(self.group_status)}
+            self.read_status = self.group_status
+
+    def put_group(self, raw: Raw) -> PodGroup:
+        """Take in its PodGroup, and read it."""
+        group = msgspec.convert(raw, PodGroup)
+        self.group = raw
+        self.group_status = self.read_status = group.status
+        return group
+
+    def drop_group(self) -> None:
+        """Take in that its PodGroup is gone."""
+        self.group = self.group_status = self.read_status = None
+
+
+def _read_by_passes(status: PodGroupStatus) -> tuple[bool, bool, tuple[str, str] | None]:
+    """What of its status decides about the Job: whether it may have pods, whether it is broken, and why it waits."""
+    condition = condition_of({"status": {"conditions": msgspec.to_builtins(status.conditions)}})
+    return status.phase in ADMITTED, status.phase == BROKEN, condition
+
+
+def key_of(obj: Raw) -> str:
+    """`namespace/name` of an object."""
+    metadata = obj["metadata"]
+    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+
+
+def without_uids(text: str) -> str:
+    """A text in which PodGroups of new Jobs have the names of these."""
+    return text.replace(f"-{_NO_UID}", "")
