@@ -18,6 +18,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from pumice.api import keys
 from pumice.api.kinds import CONFIG_MAP, JOB, PERSISTENT_VOLUME_CLAIM, SECRET, Kind, of_object
 from pumice.api.meta import ObjectMeta, Raw, controller_of
@@ -111,8 +113,7 @@ class NameConflict:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """Writes that bring objects to their wanted state.
 
     Attributes:

@@ -11,16 +11,16 @@ belong to Pumice as a whole (a ConfigMap's `data`) are unwanted keys removed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
 from pumice.plugins import KeySecret
 
 
-@dataclass(frozen=True, slots=True)
-class CreateObject:
+class CreateObject(msgspec.Struct, frozen=True):
     """Create an object. An object of that name may already exist.
 
     Attributes:
@@ -39,8 +39,7 @@ class CreateObject:
         return str(self.manifest["metadata"]["name"])
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateObject:
+class UpdateObject(msgspec.Struct, frozen=True):
     """Change fields of an object by a merge patch.
 
     Attributes:
@@ -56,8 +55,7 @@ class UpdateObject:
     patch: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteObject:
+class DeleteObject(msgspec.Struct, frozen=True):
     """Delete an object with this uid; it is not an error if the object does not exist.
 
     Attributes:
@@ -77,8 +75,7 @@ class DeleteObject:
     resource_version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequireObject:
+class RequireObject(msgspec.Struct, frozen=True):
     """Continue only if an object exists that the Job needs and others create.
 
     Attributes:
@@ -96,8 +93,7 @@ class RequireObject:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class RequireAbsent:
+class RequireAbsent(msgspec.Struct, frozen=True):
     """Continue only if an owned object that the caches do not show does not exist, or has another owner.
 
     A cache may be older than the owner.
@@ -113,8 +109,7 @@ class RequireAbsent:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatchStatus:
+class PatchStatus(msgspec.Struct, frozen=True):
     """Replace the status of the object that the plan is for, unless the object has changed.
 
     The request is a merge patch of the differences, with the resourceVersion.
@@ -126,8 +121,7 @@ class PatchStatus:
     status: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class RecordEvent:
+class RecordEvent(msgspec.Struct, frozen=True):
     """Record an event about the object that the plan is for.
 
     Attributes:
@@ -141,8 +135,7 @@ class RecordEvent:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class RequeueAfter:
+class RequeueAfter(msgspec.Struct, frozen=True):
     """Run another pass for the object, even if nothing changes.
 
     Attributes:
@@ -184,8 +177,7 @@ class UnbuildableError(Exception):
     """A step that cannot be built; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """Steps in stages; an empty plan means that everything is as it should be.
 
     Attributes:

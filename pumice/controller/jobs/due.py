@@ -15,6 +15,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from pumice.api.commands import Command, misdirected, oldest, targets
 from pumice.api.failures import grouped
 from pumice.api.fields import did_you_mean
@@ -110,8 +112,7 @@ class DueAction:
     order: Order | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delayed:
+class Delayed(msgspec.Struct, frozen=True):
     """Actions that will be due later.
 
     Attributes:

@@ -21,8 +21,9 @@ it costs no write of its own.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job
@@ -58,8 +59,7 @@ def _version(text: str) -> int:
     return number_in(text) or 0
 
 
-@dataclass(frozen=True, slots=True)
-class JobPods:
+class JobPods(msgspec.Struct, frozen=True):
     """The pods of a Job by name, both existing and former ones.
 
     Attributes:

@@ -8,7 +8,8 @@ and what its plugins wanted are removed once nothing runs any more; a Job that i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pumice.api.kinds import JOB, POD_GROUP
 from pumice.api.meta import parse_time

@@ -39,8 +39,10 @@ with `strict-upstream` targeted restarts and resuming do as well.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from pumice.api.failures import attempts
 from pumice.api.meta import Raw
@@ -164,8 +166,7 @@ TABLE: Mapping[tuple[str, str], Transition] = {
 _PHASES = frozenset(phase for phase, _ in TABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskFacts:
+class TaskFacts(msgspec.Struct, frozen=True):
     """Numbers of a task that the rules need.
 
     Attributes:
@@ -181,8 +182,7 @@ class TaskFacts:
     counted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of a Job that the rules need.
 
     Attributes:
@@ -215,7 +215,7 @@ class Facts:
     succeeded: int = 0
     failed: int = 0
     terminating: int = 0
-    tasks: tuple[TaskFacts, ...] = field(default=())
+    tasks: tuple[TaskFacts, ...] = msgspec.field(default=())
 
     @property
     def alive(self) -> int:
@@ -223,8 +223,7 @@ class Facts:
         return self.pending + self.running + self.terminating
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseResult:
+class PhaseResult(msgspec.Struct, frozen=True):
     """A phase, and why.
 
     Attributes:

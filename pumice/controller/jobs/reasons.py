@@ -7,7 +7,7 @@ scheduler's message is used unchanged.
 An event reports a change, so it is recorded only together with a change of the status.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from pumice.api.messages import LONGEST, listed
 from pumice.controller import podgroups
@@ -18,8 +18,7 @@ from pumice.controller.objects import NameConflict
 from pumice.controller.plan import RecordEvent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """State on which a running or pending Job waits.
 
     Attributes:
@@ -39,8 +38,7 @@ class Waiting:
     backoff: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitReason:
+class WaitReason(msgspec.Struct, frozen=True):
     """The reason why a Job does not proceed.
 
     Attributes:

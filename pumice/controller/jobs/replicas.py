@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
 from pumice.api.kinds import POD
@@ -34,8 +36,7 @@ from pumice.controller.plan import (
 from pumice.plugins import PluginError
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """A pod that should exist and does not.
 
     Attributes:
@@ -132,8 +133,7 @@ def leaving(replicas: Replicas, pods: Collection[Pod]) -> list[Pod]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(msgspec.Struct, frozen=True):
     """One pass's removal of pods, as stages of its plan.
 
     Attributes:

@@ -1,9 +1,10 @@
 """A Job and its observed state at one moment, the input of `reconcile`; prepared for decisions: decoded, counted, sorted by owner."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from pumice.api import keys
 from pumice.api.commands import Command
@@ -49,8 +50,7 @@ class PlanFailure:
         object.__setattr__(self, "message", shortened(self.message))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """A Job and everything around it.
 
     Listed objects may have other owners; `reconcile` looks at the owners itself.
@@ -79,7 +79,7 @@ class Observed:
     objects: tuple[Raw, ...] = ()
     commands: tuple[Command, ...] = ()
     queue: Queue | None = None
-    priorities: Mapping[str, int] = field(default_factory=dict)
+    priorities: Mapping[str, int] = msgspec.field(default_factory=dict)
     absent: Set[str] = frozenset()
     trouble: PlanFailure | None = None
     awaited: bool = False
@@ -104,8 +104,7 @@ LIMITS = Limits()
 """Those of a controller without settings."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Situation:
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """The input of all decisions about a Job.
 
     Attributes:
@@ -158,7 +157,7 @@ class Situation:
         """Namespace of the Job and of everything that it owns."""
         return self.job.metadata.namespace
 
-    @cached_property
+    @property
     def stored(self) -> Raw:
         """Status as stored."""
         return self.observed.job.get("status") or {}

@@ -14,7 +14,8 @@ except for the note of succeeded pods, which grows like a count.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pumice.api import keys
 from pumice.api.durations import format_duration
@@ -57,8 +58,7 @@ _FIELD = {"Pending": "pending", "Running": "running", "Succeeded": "succeeded", 
 _NUMBERS = ("pending", "running", "succeeded", "failed", "terminating", "unknown")
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """Pods by phase.
 
     Attributes:

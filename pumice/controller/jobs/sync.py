@@ -6,7 +6,9 @@ group enqueue. Last, surplus pods and pods for another size of the Job are remov
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from pumice.api import keys
 from pumice.api.failures import grouped, with_failures
@@ -54,8 +56,7 @@ CONFLICT_SECONDS = 30.0
 """Seconds until a taken name is tried again; no event reports that it is free."""
 
 
-@dataclass(frozen=True, slots=True)
-class DelayedRestarts:
+class DelayedRestarts(msgspec.Struct, frozen=True):
     """Failed pods that are restarted after a backoff.
 
     Attributes:
@@ -67,8 +68,7 @@ class DelayedRestarts:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class _GroupSync:
+class _GroupSync(msgspec.Struct, frozen=True):
     """Steps that bring the PodGroup up to date."""
 
     steps: tuple[Step, ...] = ()
