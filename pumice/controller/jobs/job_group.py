@@ -205,7 +205,7 @@ def min_resources(
     for task, count in needed_pods(by_priority(tasks, priorities), minimum):
         if count:
             add(total, _usage(job, task), count)
-    return {name: format_milli(total[name]) for name in sorted(total)}
+    return dict(_written(tuple(sorted(total.items()))))
 
 
 def by_priority(tasks: Sequence[Task], priorities: Mapping[str, int]) -> list[Task]:
@@ -272,6 +272,12 @@ def _usage(job: Job, task: Task) -> Amounts:
         raise UnusableError(
             f"spec.tasks[{position}].template.spec cannot be read: {error}"
         ) from error
+
+
+@lru_cache(256)
+def _written(amounts: tuple[tuple[str, int], ...]) -> tuple[tuple[str, str], ...]:
+    """Amounts as quantities; those of a gang are the same in each pass."""
+    return tuple([(name, format_milli(amount)) for name, amount in amounts])
 
 
 @lru_cache(256)

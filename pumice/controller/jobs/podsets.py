@@ -9,7 +9,7 @@ instead: `worker/~` with base64, where index 0 is the lowest bit. So the text fo
 import base64
 import binascii
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from pumice.api.jobs import Job
@@ -78,9 +78,9 @@ class PodNames:
             found[task].append(index)
         return {task: sorted(found[task]) for task in sorted(found)}
 
-    def numbers(self, pods: Iterable[str]) -> dict[str, int]:
+    def numbers(self, pods: Collection[str]) -> dict[str, int]:
         """Numbers of pods by task, of pods that the Job can have."""
-        found = Counter([key[0] for key in map(self.key, pods) if key is not None])
+        found = Counter([key[0] for key in map(self.key, pods) if key is not None]) if pods else {}
         return dict(sorted(found.items()))
 
 
@@ -97,6 +97,8 @@ def write_entries(pods: Iterable[str], names: PodNames) -> Iterator[str]:
 
 def read(text: str, names: PodNames) -> set[str]:
     """Names of the pods in a set; what cannot be read, and what the Job does not want, is left out."""
+    if not text:
+        return set()
     entries = Entries(names)
     return {name for entry in text.split() for name in names.names(*entries.read(entry))}
 
