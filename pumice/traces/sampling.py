@@ -54,10 +54,10 @@ class Sampler:
         self._columns = [column for column in columns.values() if column is not None]
         self._factors = np.array([1 if each == CPU else _MILLI for each in self._columns], np.int64)
         self.samples = samples = Samples()
-        self._used, self._unusable, self._capacity = (
-            _columns(table, self.resources)
-            for table in (samples.used, samples.unusable, samples.capacity)
-        )
+        tables = (samples.used, samples.capacity, samples.unusable)
+        self._totals = [each for table in tables for each in _columns(table, self.resources)]
+        self._three = np.tile(self._factors, len(tables))
+        self._all = [*self._totals]
         self._masks: dict[bytes, Bools] = {}
         self._looks: dict[frozenset[PodKind], list[_Look]] = {}
 
@@ -89,23 +89,29 @@ class Sampler:
             words[reason.reason] += 1
             queues[state.jobs[key].queue] += 1
             waiting.update(kinds(key))
+        if samples.moments and samples.moments[-1] == now:
+            samples.moments.pop()
+            for column in self._all:
+                column.pop()
         place = len(samples.moments)
-        if place and samples.moments[-1] == now:
-            place -= 1
-        else:
-            samples.moments.append(now)
-        self._put(self._used, place, rows.used[:, self._columns].sum(axis=0))
-        self._put(self._capacity, place, rows.allocatable[:, self._columns].sum(axis=0))
-        self._put(self._unusable, place, self._idle(rows.allocatable - rows.used, waiting))
+        samples.moments.append(now)
+        held, there = rows.used, rows.allocatable
+        values = [
+            held[:, self._columns].sum(axis=0),
+            there[:, self._columns].sum(axis=0),
+            self._idle(there - held, waiting),
+        ]
+        self._put(self._totals, (np.concatenate(values) * self._three).tolist())
         for word in words.keys() - samples.waiting.keys():
-            samples.waiting[word] = array("q", bytes(8 * place))
+            samples.waiting[word] = column = array("q", bytes(8 * place))
+            self._all.append(column)
         for word, column in samples.waiting.items():
-            _set(column, place, words[word])
+            column.append(words[word])
         self._sample_queues(place, queues)
 
-    def _put(self, columns: Sequence["array[int]"], place: int, amounts: Ints) -> None:
-        for column, amount in zip(columns, (amounts * self._factors).tolist(), strict=True):
-            _set(column, place, amount)
+    def _put(self, columns: Sequence["array[int]"], amounts: Sequence[int]) -> None:
+        for column, amount in zip(columns, amounts, strict=True):
+            column.append(amount)
 
     def _sample_queues(self, place: int, waiting: Counter[str]) -> None:
         shares, figures = self._state.shares, self._state.figures.get("deserved")
@@ -119,17 +125,19 @@ class Sampler:
             queue = self.samples.queues.get(name)
             if queue is None:
                 queue = self.samples.queues[name] = QueueSamples()
-                for column in (*_columns(queue.used, self.resources), queue.waiting):
-                    column.frombytes(bytes(8 * place))
+                self._open(place, [*_columns(queue.used, self.resources), queue.waiting])
             if deserved is not None and not queue.deserved:
-                for column in _columns(queue.deserved, self.resources):
-                    column.frombytes(bytes(8 * place))
-            for column, amount in zip(queue.used.values(), used[row], strict=True):
-                _set(column, place, amount)
-            _set(queue.waiting, place, waiting[name])
+                self._open(place, _columns(queue.deserved, self.resources))
+            self._put(list(queue.used.values()), used[row])
+            queue.waiting.append(waiting[name])
             if deserved is not None:
-                for column, amount in zip(queue.deserved.values(), deserved[row], strict=True):
-                    _set(column, place, amount)
+                self._put(list(queue.deserved.values()), deserved[row])
+
+    def _open(self, place: int, columns: Iterable["array[int]"]) -> None:
+        """Begin columns of which nothing was known until now."""
+        for column in columns:
+            column.frombytes(bytes(8 * place))
+            self._all.append(column)
 
     # -- what is idle and cannot be used -------------------------------------------------------
 
@@ -190,10 +198,3 @@ def _columns(table: dict[str, "array[int]"], names: Iterable[str]) -> list["arra
     """Empty columns in a table, by name."""
     table.update({name: array("q") for name in names})
     return list(table.values())
-
-
-def _set(column: "array[int]", place: int, value: int) -> None:
-    if place == len(column):
-        column.append(value)
-    else:
-        column[place] = value
