@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import OrderedDict
 from pathlib import Path
 
 from tests.support.order import COMPUTING, SHARING, WAITING, FromBothEnds, place
+
+
+REPORTING = """
+pytest_plugins = ["tests.support.order"]
+
+def pytest_runtest_logreport(report):
+    print("TOLD", report.nodeid.partition("::")[2], report.when, report.outcome, report.duration > 0.2)
+"""
+OF_EVERY_END = """
+import pytest, time
+
+@pytest.fixture
+def broken_before():
+    raise ValueError
+
+@pytest.fixture
+def broken_after():
+    yield
+    raise ValueError
+
+@pytest.fixture
+def slow():
+    time.sleep(0.25)
+
+def test_passes(slow): pass
+def test_fails(): raise ValueError
+def test_begins_badly(broken_before): pass
+def test_ends_badly(broken_after): pass
+def test_skips(): pytest.skip()
+@pytest.mark.xfail
+def test_fails_as_expected(): raise ValueError
+"""
 
 
 class Process:
@@ -75,3 +109,33 @@ def test_files_that_share_a_release_go_to_one_process_in_one_piece() -> None:
         queue._split_scope("tests/e2e/test_footprint.py::test[a::b]")
         == "tests/e2e/test_footprint.py"
     )
+
+
+def test_of_a_test_that_has_passed_a_process_tells_once(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(REPORTING)
+    (tmp_path / "test_ends.py").write_text(OF_EVERY_END)
+    command = ["pytest", "-s", "-n1", "-pno:cacheprovider", "-cpytest.ini", f"--rootdir={tmp_path}"]
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [line.split("TOLD ")[1] for line in ran.stdout.splitlines() if "TOLD " in line]
+    assert told == [
+        "test_passes call passed True",
+        *("test_fails setup passed False", "test_fails call failed False"),
+        "test_fails teardown passed False",
+        *("test_begins_badly setup failed False", "test_begins_badly teardown passed False"),
+        *("test_ends_badly setup passed False", "test_ends_badly call passed False"),
+        "test_ends_badly teardown failed False",
+        *("test_skips setup passed False", "test_skips call skipped False"),
+        "test_skips teardown passed False",
+        "test_fails_as_expected setup passed False",
+        "test_fails_as_expected call skipped False",
+        "test_fails_as_expected teardown passed False",
+    ], ran.stdout
+    assert "1 failed, 2 passed, 1 skipped, 1 xfailed, 2 errors" in ran.stdout
