@@ -1,4 +1,4 @@
-"""Where the time of a run went: its ten slowest files. Loaded by `tests/conftest.py`.
+"""Where the time of a run went: its ten slowest files, and processor time. Loaded by `tests/conftest.py`.
 
 Where `PUMICE_TEST_TIMES` names a file, lines `run|file<TAB>SECONDS<TAB>NAME` are appended to it, so that CI can show
 the slowest files of several runs.
@@ -7,6 +7,7 @@ the slowest files of several runs.
 from __future__ import annotations
 
 import os
+import resource
 import time
 from collections import Counter
 from pathlib import Path
@@ -44,9 +45,17 @@ class Slowest:
             terminalreporter.section(f"{SHOWN} slowest files", "-")
             for name, seconds in found[:SHOWN]:
                 terminalreporter.write_line(f"{seconds:7.1f} s  {name}")
+            terminalreporter.write_line(f"{processor_time():7.1f} s of processor time in all")
         path = os.environ.get("PUMICE_TEST_TIMES")
         if path and found:
-            lines = [("run", time.monotonic() - self._began, self._run)]
+            run = f"{self._run} ({processor_time():.0f} s of processor time)"
+            lines = [("run", time.monotonic() - self._began, run)]
             lines += [("file", seconds, name) for name, seconds in found]
             with Path(path).open("a") as file:
                 file.writelines(f"{sort}\t{taken:.1f}\t{name}\n" for sort, taken, name in lines)
+
+
+def processor_time() -> float:
+    """Seconds that this process has computed, and those that it has waited for: all workers, and what they started."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
