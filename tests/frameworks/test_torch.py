@@ -8,13 +8,13 @@ import yaml
 
 from tests.frameworks.conftest import Run
 from tests.frameworks.jobs import torch_job
-from tests.frameworks.programs import TOLD_BY_TORCHRUN, Said, file_and, said
+from tests.frameworks.programs import ALL_REDUCE_TORCH, TOLD_BY_TORCHRUN, Said, file_and, said
 from tests.frameworks.running import Live
 from tests.kit.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "indexed-job-pytorch.yaml"
 PATIENCE = 150.0
-"""Seconds; importing PyTorch takes two of CPU, and every process does it."""
+"""Seconds; importing PyTorch takes two of CPU, and torchrun and every process that adds up ranks do it."""
 
 
 def group(hosts: list[str]) -> list[Said]:
@@ -25,7 +25,10 @@ def group(hosts: list[str]) -> list[Said]:
 
 def test_torchrun_needs_no_options(run: Run) -> None:
     command = "exec python3 -m torch.distributed.run /tmp/program.py"
-    ran = run(torch_job(command, "--wait-master-enabled", workers=1, processes=2))
+    job = torch_job(
+        command, "--wait-master-enabled", program=TOLD_BY_TORCHRUN, workers=1, processes=2
+    )
+    ran = run(job)
     hosts = ["train-master-0", "train-worker-0"]
     assert said(ran.text) == group([host for host in hosts for _ in range(2)])
 
@@ -62,7 +65,7 @@ async def test_the_indexed_job_of_the_examples(live: Live) -> None:
     manifest["spec"] |= {"completions": 2, "parallelism": 2}
     container |= {
         "image": "base",
-        "command": ["sh", "-c", file_and(TOLD_BY_TORCHRUN, "exec torchrun /tmp/program.py")],
+        "command": ["sh", "-c", file_and(ALL_REDUCE_TORCH, "exec torchrun /tmp/program.py")],
         "resources": {"limits": {"nvidia.com/gpu": "1"}},
     }
     await live.create(manifest)
