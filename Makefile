@@ -33,7 +33,7 @@ test-frameworks: $(READY_DEV) frameworks ## Run pods with the real mpirun, OpenS
 	$(PY) -m pytest -m frameworks
 
 test-quick: $(READY_DEV) ## Run the tests that need neither a control plane nor much time (1 min)
-	$(PY) -m pytest -n 3 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not binaries and not frameworks and not slow"
+	$(PY) -m pytest -n auto --maxprocesses=8 --dist worksteal --hypothesis-profile=quick -m "not controlplane and not binaries and not frameworks and not slow"
 
 fuzz: $(READY_DEV) ## Send a million mutated reviews to a webhook, and say what became of them (6 min)
 	$(PY) -m tests.fuzz
