@@ -209,7 +209,6 @@ class Filling:
             self._statement.pipeline(task, node)
         else:
             self._statement.allocate(task, node)
-            ranking.taken(row)
         return True
 
 

@@ -140,10 +140,6 @@ class NodeRanking:
         *ranked, total = self._values.left()
         return [*ranked, self._with_domain_scores(total)]
 
-    def taken(self, row: int) -> None:
-        """Record that the last entry of the log is a pod of this class on this row."""
-        self._values.taken(row)
-
     def _roomy(self, values: Floats, topology: Topology, group: Sequence[GroupPart]) -> Floats:
         """The values of nodes in domains with room for a whole group, by arithmetic; all of them if there is none."""
         free = self._rows.allocatable - self._rows.used
@@ -211,8 +207,6 @@ class NodeRanking:
             return NOWHERE
         row = int(values.argmax())
         return row if values[row] > WORST else NOWHERE
-
-    # -- keeping current ---------------------------------------------------------------------
 
     # -- explaining --------------------------------------------------------------------------
 

@@ -39,7 +39,6 @@ class NodeRankings:
         self._touched = touched
         self._room = FreeColumns(view.rows, touched)
         self._rankings: dict[Hashable, NodeRanking] = {}
-        self._last: NodeRanking | None = None
         self._values: WeakValueDictionary[Hashable, NodeValues] = WeakValueDictionary()
         self._fixed: dict[Hashable, FixedPart] = {}
         self._kinds: dict[str, tuple[Hashable, ...]] = {}
@@ -52,7 +51,6 @@ class NodeRankings:
         """Drop all rankings, because the plugins' answers about nodes have changed."""
         self._rankings.clear()
         self._values.clear()
-        self._last = None
         self._fixed.clear()
 
     def alike(self, task: TaskInfo) -> Hashable:
@@ -63,16 +61,6 @@ class NodeRankings:
 
     def ranking(self, task: TaskInfo, queue: str, gang: str) -> NodeRanking:
         """The ranking of a pod's class; with its gang if that may use nodes that are reserved, otherwise empty."""
-        last, shape = self._last, task.shape
-        if last is not None and not shape.claims:
-            pods = last.pods
-            if (
-                pods.shape is shape
-                and pods.queue == queue
-                and pods.gang == gang
-                and pods.peers is self._state.peers.class_of(task)
-            ):
-                return last
         key = (self.alike(task), self._kind(queue), gang)
         ranking = self._rankings.get(key)
         if ranking is None:
@@ -80,13 +68,12 @@ class NodeRankings:
                 del self._rankings[next(iter(self._rankings))]
             values = self._values_of(task, queue, gang)
             peers = self._state.peers.class_of(task)
-            pods = PodClass(shape, queue, values.pods.allowed, gang, peers)
+            pods = PodClass(task.shape, queue, values.pods.allowed, gang, peers)
             names = self._view.node_names
             ranking = NodeRanking(pods, values, self._extensions, self._touched, names, self._room)
             self._rankings[key] = ranking
-        elif self._last is not ranking:
-            self._rankings[key] = self._rankings.pop(key)
-        self._last = ranking
+        else:
+            self._rankings[key] = self._rankings.pop(key)  # the last that was used
         return ranking
 
     def _values_of(self, task: TaskInfo, queue: str, gang: str) -> NodeValues:

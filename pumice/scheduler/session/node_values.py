@@ -22,7 +22,7 @@ WORST = -np.inf
 """Value of a node that pods cannot use."""
 
 _AHEAD = 16
-"""Rows computed at once for a node that has just taken a pod of the shape."""
+"""Rows computed at once for a node that has just taken a pod."""
 
 _MANY = 64
 """Touched rows from which on the whole column is computed again."""
@@ -101,7 +101,6 @@ class NodeValues:
         self._touched = touched
         self._log = touched.log
         self._seen = len(self._log)
-        self._own = NOWHERE
         self._known: dict[bytes, float] = {}
         self._later: tuple[int, Bools] | None = None
         self._row_scores: list[ScorePoint] = []
@@ -211,10 +210,6 @@ class NodeValues:
         fixed = self.fixed.score
         return self.pods.allowed[rows].tobytes() + (b"" if fixed is None else fixed[rows].tobytes())
 
-    def taken(self, row: int) -> None:
-        """Record that the last entry of the log is such a pod on this row."""
-        self._own = row
-
     def evaluate(self, rows: Rows, *, later: bool = False) -> Floats:
         """How good rows are, with what they have room for and all filters."""
         rows = rows.later() if later else rows
@@ -226,7 +221,6 @@ class NodeValues:
     def _sync(self) -> None:
         seen, count = self._seen, len(self._log)
         self._seen = count
-        own, self._own = self._own, NOWHERE
         self._score()
         if self._is_wide:
             self.ranked = [
@@ -237,25 +231,23 @@ class NodeValues:
             return
         if self._total is None or count - seen > _MANY:
             self._total = self.evaluate(self.rows)
-        elif count - seen == 1:
-            self._follow(self._total, self._log[seen], ahead=own == self._log[seen])
         else:
             for row in dict.fromkeys(self._log[seen:count]):
-                self._follow(self._total, row, ahead=own == row)
+                self._follow(self._total, row)
 
     def _scored(self, point: ScorePoint, rows: Rows) -> Floats:
         score = point.score(self.pods, rows)
         return np.zeros(len(rows)) if score is None else score
 
-    def _follow(self, total: Floats, row: int, *, ahead: bool) -> None:
-        """Look up the value of a touched row, or compute it; with `ahead` those after further pods of the shape as well."""
+    def _follow(self, total: Floats, row: int) -> None:
+        """Look up the value of a touched row, or compute it and those after further pods of the shape."""
         if not self.pods.allowed.item(row):
             return
         here, later = self._context(row)
         amounts = self.rows.used[row]
         value = self._known.get(here + amounts.tobytes() + later)
         if value is None:
-            count = min(_AHEAD, self._shape.users) if ahead else 1
+            count = min(_AHEAD, self._shape.users)
             rows = self.rows.take(np.full(count, row, dtype=np.int64))
             rows.used += np.arange(count)[:, None] * self._shape.vector
             values = self._worth(rows.still()).tolist()

@@ -79,7 +79,6 @@ def test_rows_follow_placements_of_all_classes_and_their_undoing(
             if row == NOWHERE:
                 break
             statement.allocate(task, scenario.state.nodes.order[row])
-            ranking.taken(row)
         statements.append(statement)
         if dice.random() < 0.6:
             dice.choice(statements).discard()
