@@ -120,7 +120,7 @@ def run_world(
             admitted_pod=given.admitted_pod,
         )
     except UnreadableObjectError as error:
-        raise exits.UserError(f"--state: {error}") from None
+        raise exits.UserError(f"an object of the cluster cannot be read: {error}") from None
     progress = _ProgressLine(len(given.trace.jobs), title, is_shown)
     with settled(), _stoppable() as stopped:
         for step in run.steps():

@@ -78,6 +78,15 @@ def test_a_priority_class_that_is_not_given_is_named(pumice: Pumice, tmp_path: P
     assert ran.err == "-: PriorityClass low is not given, and counts as 0: add it to --state\n"
 
 
+def test_a_node_of_a_past_that_cannot_be_read_is_named(pumice: Pumice) -> None:
+    ran = pumice("simulate", "--trace", "-", stdin=json.dumps({"items": [node("n1", "many")]}))
+    assert (ran.code, ran.out) == (2, "")
+    said = (
+        "pumice simulate: an object of the cluster cannot be read: Node/n1: quantities must match"
+    )
+    assert ran.err.startswith(said)
+
+
 def test_jobs_that_are_refused_are_named_with_the_reason(pumice: Pumice) -> None:
     lines = [{"submit": 0, "name": f"j{n}", "requests": {"x": "1"}} for n in range(6)]
     for compared in ((), ("--compare-nodes", "1x1cpu")):
