@@ -50,7 +50,7 @@ def simulate_trace(
         else given.nodes(options.compare_nodes, "--compare-nodes")
     )
     answers = Answers.of(
-        given.title,
+        given.title if given.title != "-" else "stdin",
         _names(options, config) if is_compared else ["base"],
         output,
         options.jobs,

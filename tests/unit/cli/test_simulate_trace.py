@@ -244,8 +244,10 @@ def test_bad_usage_is_one_line(pumice: Pumice, arguments: tuple[str, ...], why: 
     assert why.split("; …")[0] in line
 
 
-def test_an_empty_trace_and_skipped_lines(pumice: Pumice) -> None:
-    ran = pumice("simulate", "--trace", "-", "--nodes", "1x1cpu", "-o", "json")
+def test_an_empty_trace_and_skipped_lines(pumice: Pumice, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    ran = pumice("simulate", "--trace", "-", "--nodes", "1x1cpu", "-o", "json", "--report", page)
+    assert "<h1>stdin</h1>" in page.read_text()
     assert (ran.code, ran.json["jobs"], ran.json["summary"]["makespan"]) == (0, [], None)
     unknown = "1 0 0 -1 1 -1 -1 1 9 -1 5 -1 -1 -1 -1 -1 -1 -1\n"
     text = f"; MaxProcs: 2\n{unknown * 7}2 0 0 1 2 -1 -1 2 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
