@@ -51,6 +51,10 @@ def _option(name: str, text: str, parser: Callable[[object], Any], metavar: str 
 _SHARE = _number(0, 1)
 
 
+def _share(name: str, of: str) -> Any:
+    return _option(name, f"Share of {of}.", _SHARE, "SHARE")
+
+
 class TraceFigures(msgspec.Struct, frozen=True):
     """The figures of a drawn trace; `pumice.traces.generating.TraceShape` explains them."""
 
@@ -116,9 +120,7 @@ class TraceFigures(msgspec.Struct, frozen=True):
     queues: Annotated[
         int, _option("--queues", "Queues; users are dealt out to them.", whole_number(1, 10_000))
     ] = 4
-    urgent: Annotated[
-        float, _option("--urgent", "Share of jobs with --priority.", _SHARE, "SHARE")
-    ] = 0.05
+    urgent: Annotated[float, _share("--urgent", "jobs with --priority")] = 0.05
     priority: Annotated[
         int,
         _option(
@@ -127,19 +129,13 @@ class TraceFigures(msgspec.Struct, frozen=True):
     ] = 100
     elastic: Annotated[
         float,
-        _option(
-            "--elastic", "Share of jobs that half of their pods are enough for.", _SHARE, "SHARE"
-        ),
+        _share("--elastic", "jobs that half of their pods are enough for"),
     ] = 0.1
     failing: Annotated[
         float,
-        _option(
-            "--failing", "Share of jobs that fail after a part of their duration.", _SHARE, "SHARE"
-        ),
+        _share("--failing", "jobs that fail after a part of their duration"),
     ] = 0.05
-    hopeless: Annotated[
-        float, _option("--hopeless", "Share of jobs whose pods fit on no node.", _SHARE, "SHARE")
-    ] = 0.0002
+    hopeless: Annotated[float, _share("--hopeless", "jobs whose pods fit on no node")] = 0.0002
     hopeless_gpus: Annotated[
         int, _option("--hopeless-gpus", "GPUs of such a pod.", whole_number(1, 10_000))
     ] = 64
