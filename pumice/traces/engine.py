@@ -5,7 +5,7 @@ records. The run ends when no job can change any more; jobs that never end, or t
 ends, too, when pods are only evicted and made again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 
 from pumice.api.messages import counted
 from pumice.api.meta import Raw, format_time
@@ -40,6 +40,7 @@ class TraceRun:
         registry: Registry,
         measure_time: Callable[[], float],
         admitted_pod: Callable[[Raw], Raw] = lambda pod: pod,
+        not_measured: Set[str] = frozenset(),
     ) -> None:
         """Prepare a run.
 
@@ -51,6 +52,7 @@ class TraceRun:
             registry: The job plugins.
             measure_time: The clock that measures cycles, in seconds.
             admitted_pod: A new pod as an API server stores it.
+            not_measured: Resources of which nothing is recorded.
 
         Raises:
             UnreadableObjectError: A quantity cannot be read.
@@ -71,7 +73,7 @@ class TraceRun:
         kinds = [self._submissions.kind_of(job) for job in trace.jobs]
         self._kinds = kinds
         resources = {name for kind in kinds for task in kind.requests for name in task}
-        self._sampler = Sampler(cluster.simulation, resources)
+        self._sampler = Sampler(cluster.simulation, resources - not_measured)
         self._pod_kinds: dict[int, list[PodKind]] = {}
         self._gangs: dict[str, list[PodKind]] = {}
         self._names = cluster.simulation.state.nodes.names

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus
@@ -20,7 +20,19 @@ _AMPLE_DEVICES = "1000000"
 """Of a resource that no group names and jobs request."""
 
 
-def nodes_of(spec: str, asked: Set[str] = frozenset()) -> list[Node]:
+class WrittenNodes(NamedTuple):
+    """Nodes from a text.
+
+    Attributes:
+        nodes: The nodes.
+        ample: Resources that some of them have without limit, so that no part of them says anything.
+    """
+
+    nodes: list[Node]
+    ample: Set[str] = frozenset()
+
+
+def nodes_of(spec: str, asked: Set[str] = frozenset()) -> WrittenNodes:
     """Read nodes.
 
     CPU, memory, storage and pods that a group does not name are ample on its nodes. Devices that no group names are
@@ -39,13 +51,15 @@ def nodes_of(spec: str, asked: Set[str] = frozenset()) -> list[Node]:
         raise TraceError(f"{spec[:80]!r}: more than {NODES_LIMIT:,} nodes")
     named = {name for _, amounts in groups for name in amounts}
     ample = _AMPLE | dict.fromkeys(sorted(asked - named - _AMPLE.keys()), _AMPLE_DEVICES)
+    limited = set.intersection(*(set(amounts) for _, amounts in groups))
     width = len(str(total))
-    return [
+    nodes = [
         _node(f"node-{place:0{width}}", amounts)
         for place, amounts in enumerate(
             (ample | amounts for count, amounts in groups for _ in range(count)), 1
         )
     ]
+    return WrittenNodes(nodes, ample.keys() - limited)
 
 
 def asked_resources(jobs: Iterable[TraceJob]) -> set[str]:

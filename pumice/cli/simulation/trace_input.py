@@ -22,7 +22,7 @@ from pumice.cli.simulation.simulation_input import SimulationInput
 from pumice.cli.simulation.trace_options import TraceOptions
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.formats import is_openb_nodes, read_trace
-from pumice.traces.node_spec import asked_resources, nodes_of
+from pumice.traces.node_spec import WrittenNodes, asked_resources, nodes_of
 from pumice.traces.openb import read_openb_nodes
 from pumice.traces.submission import Admitted, with_named
 from pumice.traces.trace import Trace, TraceError
@@ -40,6 +40,7 @@ class TraceInput:
     Attributes:
         trace: The trace.
         objects: The objects of the cluster.
+        ample: Resources that its nodes have without limit.
         title: The file of the trace.
     """
 
@@ -68,7 +69,8 @@ class TraceInput:
             )
         self._state = manifests
         self.objects = self._joined()
-        nodes = self.nodes(options.nodes) if options.nodes else self.objects.nodes
+        written = self.nodes(options.nodes) if options.nodes else WrittenNodes(self.objects.nodes)
+        nodes, self.ample = written
         if not nodes:
             hint = trace.nodes_hint or "16x4cpu"
             why = " (the header of the trace suggests these)" if trace.nodes_hint else ""
@@ -77,7 +79,7 @@ class TraceInput:
         self._checker = ManifestChecker(RuleSettings(), [*manifests, *self._named()])
         self._name_missing_classes()
 
-    def nodes(self, text: str, option: str = "--nodes") -> list[Node]:
+    def nodes(self, text: str, option: str = "--nodes") -> WrittenNodes:
         """Nodes of a short text, or of the file of nodes of `openb`.
 
         Raises:
@@ -85,7 +87,7 @@ class TraceInput:
         """
         try:
             if Path(text).is_file() and is_openb_nodes(data := read_bytes(text)):
-                return read_openb_nodes(data)
+                return WrittenNodes(read_openb_nodes(data))
             return nodes_of(text, asked_resources(self.trace.jobs))
         except (TraceError, OSError, ValueError) as error:
             raise UserError(plain(f"{option} {error}")) from None

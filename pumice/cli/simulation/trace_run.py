@@ -10,7 +10,6 @@ from types import FrameType
 from typing import NoReturn
 
 from pumice.api.fields import plain
-from pumice.api.nodes import Node
 from pumice.cli import exits
 from pumice.cli.files.checking import registry
 from pumice.cli.files.configuration import read_config
@@ -23,6 +22,7 @@ from pumice.cli.simulation.two_processes import in_two_processes
 from pumice.scheduler import Config
 from pumice.scheduler.simulate import UnreadableObjectError
 from pumice.traces.engine import TraceRun
+from pumice.traces.node_spec import WrittenNodes
 from pumice.traces.records import Past, Progress
 
 _TERMINAL_SECONDS = 0.5
@@ -89,7 +89,7 @@ def _names(options: TraceOptions, config: Path | None) -> list[str]:
 def run_world(
     given: TraceInput,
     config: Config,
-    nodes: list[Node] | None = None,
+    nodes: WrittenNodes | None = None,
     *,
     title: str = "",
     is_shown: Callable[[], bool] = lambda: True,
@@ -108,7 +108,9 @@ def run_world(
     Raises:
         UserError: An object of the cluster cannot be read.
     """
-    objects = given.objects if nodes is None else given.objects_on(nodes)
+    objects, ample = given.objects, given.ample
+    if nodes is not None:
+        objects, ample = given.objects_on(nodes.nodes), nodes.ample
     try:
         run = TraceRun(
             given.trace,
@@ -118,6 +120,7 @@ def run_world(
             registry=registry(),
             measure_time=time.process_time,
             admitted_pod=given.admitted_pod,
+            not_measured=ample,
         )
     except UnreadableObjectError as error:
         raise exits.UserError(f"an object of the cluster cannot be read: {error}") from None

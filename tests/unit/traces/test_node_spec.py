@@ -7,7 +7,7 @@ from pumice.traces.trace import TraceError, TraceJob
 
 
 def test_groups_and_amounts() -> None:
-    nodes = nodes_of("2x8gpu,32cpu,256Gi + 4cpu+1x1cpu,8pods,example.com/disk=500m")
+    nodes, ample = nodes_of("2x8gpu,32cpu,256Gi + 4cpu+1x1cpu,8pods,example.com/disk=500m")
     assert [node.metadata.name for node in nodes] == ["node-1", "node-2", "node-3", "node-4"]
     amounts = [node.status.allocatable or {} for node in nodes]
     assert amounts[0] == amounts[1]
@@ -19,7 +19,8 @@ def test_groups_and_amounts() -> None:
     assert (amounts[2]["cpu"], amounts[2]["memory"]) == ("4", "32Ti")
     assert "nvidia.com/gpu" not in amounts[2]  # a group that names devices has them alone
     assert (amounts[3]["pods"], amounts[3]["example.com/disk"]) == ("8", "500m")
-    assert len(nodes_of("16x4cpu")) == 16
+    assert ample == {"memory", "pods", "ephemeral-storage"}  # of one group at least
+    assert len(nodes_of("16x4cpu").nodes) == 16
 
 
 def test_what_no_group_names_is_ample() -> None:
@@ -31,7 +32,8 @@ def test_what_no_group_names_is_ample() -> None:
     ]
     asked = asked_resources(jobs)
     assert asked == {"nvidia.com/gpu", "cpu", "example.com/fpga"}
-    (node,) = nodes_of("4cpu", asked)
+    (node,), ample = nodes_of("4cpu", asked)
+    assert ample - {"memory", "pods", "ephemeral-storage"} == {"nvidia.com/gpu", "example.com/fpga"}
     amounts = node.status.allocatable or {}
     assert (amounts["cpu"], amounts["nvidia.com/gpu"]) == ("4", "1000000")
     assert amounts["example.com/fpga"] == "1000000"
