@@ -62,7 +62,7 @@ _NAMES: dict[type, str] = {
 class Structural:
     """One node of a compiled schema, and everything below it.
 
-    `validate`, `default`, `prune` and `prune_paths` are for callers. The attributes are for other nodes and for
+    `validate`, `default` and `prune_paths` are for callers. The attributes are for other nodes and for
     server-side apply.
 
     Attributes:
@@ -163,11 +163,6 @@ class Structural:
         if self.has_default and value is None and not self.nullable:
             value = copy.deepcopy(self.default_value)
         self.fill(value)
-        return value
-
-    def prune(self, value: Json) -> Json:
-        """Drop, in place, the fields that the schema does not have."""
-        self.prune_paths(value)
         return value
 
     def prune_paths(self, value: Json) -> list[str]:
@@ -347,18 +342,3 @@ def compile(schema: dict[str, Any]) -> Structural:  # noqa: A001 - the word of t
         SchemaError: The schema is not a structural schema.
     """
     return Structural(schema, root=True)
-
-
-def validate(schema: dict[str, Any], value: Json, path: str = "") -> list[FieldError]:
-    """All violations of a schema in a value. Compile the schema if you use it often."""
-    return Structural(schema).validate(value, path)
-
-
-def default(schema: dict[str, Any], value: Json) -> Json:
-    """Write a schema's defaults into a value, in place."""
-    return Structural(schema).default(value)
-
-
-def prune(schema: dict[str, Any], value: Json) -> Json:
-    """Drop, in place, the fields of a value that a schema does not have."""
-    return Structural(schema).prune(value)

@@ -258,12 +258,6 @@ def turning(phase: str) -> frozenset[str]:
     return frozenset(action for _, action in TABLE if row(phase, action).to)
 
 
-def step(phase: str, action: str, facts: Facts) -> PhaseResult:
-    """The next phase of an action in a phase: the row's own, or the one of its rule."""
-    found = row(phase, action)
-    return PhaseResult(found.to, action) if found.to else judge(found.rule, known(phase), facts)
-
-
 def judge(rule: NextPhase, phase: str, facts: Facts) -> PhaseResult:
     """Apply a rule to the counts after the work."""
     match rule:

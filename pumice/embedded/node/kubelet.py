@@ -12,8 +12,6 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-import structlog
-
 from pumice.api import kinds
 from pumice.api.meta import format_time
 from pumice.embedded.node.demands import problems
@@ -38,8 +36,6 @@ MOST_PODS = 1000
 _ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
 _SOON = 0.05
 """Seconds in which changes of names are gathered."""
-
-_log = structlog.get_logger(__name__)
 
 
 class Kubelet:

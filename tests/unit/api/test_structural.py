@@ -22,7 +22,7 @@ def job_schema() -> structural.Structural:
 
 @pytest.mark.parametrize("row", rows("validation"))
 def test_validation_names_every_violation(row: dict[str, Any]) -> None:
-    errors = structural.validate(row["schema"], row["value"])
+    errors = structural.Structural(row["schema"]).validate(row["value"])
 
     found = [[error.path, error.code, error.message] for error in errors]
     assert found == row.get("errors", [])
@@ -30,10 +30,11 @@ def test_validation_names_every_violation(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", rows("defaults"))
 def test_defaults_are_written(row: dict[str, Any]) -> None:
-    result = structural.default(row["schema"], copy.deepcopy(row["value"]))
+    schema = structural.Structural(row["schema"])
+    result = schema.default(copy.deepcopy(row["value"]))
 
     assert result == row["result"]
-    assert structural.default(row["schema"], copy.deepcopy(result)) == result
+    assert schema.default(copy.deepcopy(result)) == result
 
 
 @pytest.mark.parametrize("row", rows("pruning"))
@@ -59,7 +60,7 @@ def test_defaults_of_two_objects_are_not_shared() -> None:
 def test_paths_begin_with_the_path_given() -> None:
     schema = {"type": "object", "required": ["a"], "properties": {"b": {"type": "integer"}}}
 
-    errors = structural.validate(schema, {"b": "x"}, "spec.tasks[0]")
+    errors = structural.Structural(schema).validate({"b": "x"}, "spec.tasks[0]")
 
     assert [error.path for error in errors] == ["spec.tasks[0].a", "spec.tasks[0].b"]
 
