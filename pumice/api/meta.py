@@ -47,9 +47,9 @@ class ObjectMeta(ApiStruct, frozen=True):
     finalizers: list[str] | None = None
     owner_references: list[OwnerReference] | None = None
 
-    def label(self, key: str, default: str = "") -> str:
-        """Value of a label."""
-        return self.labels.get(key, default) if self.labels else default
+    def label(self, key: str) -> str:
+        """Value of a label; empty if it is missing."""
+        return self.labels.get(key, "") if self.labels else ""
 
     def annotation(self, key: str, default: str = "") -> str:
         """Value of an annotation."""

@@ -143,14 +143,9 @@ def restart_of(targets: Iterable[Target]) -> Restart:
     return Restart(tasks=frozenset(tasks), partitions=frozenset(partitions), pods=frozenset(pods))
 
 
-def restart_for(action: str, task: str = "", pod: str = "", partition: str = "") -> Restart | None:
-    """The restart that an action requests; None if its pods are unknown."""
-    if action == RESTART_JOB:
-        return WHOLE
-    if action == RESUME_JOB:
-        return RESUME
-    target = target_for(action, task, pod, partition)
-    return None if target is None else restart_of([target])
+def restart_for(action: str) -> Restart | None:
+    """The restart of all pods that an action requests; None for any other action."""
+    return {RESTART_JOB: WHOLE, RESUME_JOB: RESUME}.get(action)
 
 
 def target_for(action: str, task: str = "", pod: str = "", partition: str = "") -> Target | None:

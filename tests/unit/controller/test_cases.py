@@ -9,7 +9,7 @@ from pumice.api.meta import format_time
 from pumice.controller.jobs.phases import PhaseResult
 from pumice.controller.jobs.podsets import PodNames
 from pumice.controller.jobs.reconcile import reconcile
-from pumice.controller.jobs.restart_targets import restart_for
+from pumice.controller.jobs.restart_targets import restart_for, restart_of, target_for
 from pumice.controller.jobs.situation import Limits, Observed
 from pumice.controller.jobs.status import compose, count
 from pumice.controller.jobs.subject import read
@@ -25,7 +25,8 @@ NOW = 1_800_000_000.0
 
 @pytest.mark.parametrize("case", table("controller/restarts"), ids=lambda case: case["id"])
 def test_what_a_restart_replaces(case: Raw) -> None:
-    restart = restart_for(case["action"], **case["about"])
+    target = target_for(case["action"], **case["about"])
+    restart = restart_of([target]) if target is not None else restart_for(case["action"])
     names = PodNames(read(a_job({"tasks": {"task1": 3, "task2": 1}})))
     assert (restart and restart.note(names)) == case["note"]
     if restart is not None:

@@ -17,7 +17,7 @@ from pumice.cluster.turns import first_part
 from pumice.cluster.workqueue import WorkQueue
 from pumice.controller.jobs import job_pods
 from pumice.controller.jobs.replicas import Replicas
-from pumice.controller.jobs.restart_targets import restart_for
+from pumice.controller.jobs.restart_targets import restart_of
 from pumice.controller.jobs.subject import read
 from pumice.controller.worker.caches import BY_JOB, JobCaches
 from pumice.controller.worker.memory import ObjectKey
@@ -173,8 +173,7 @@ async def test_what_is_known(case: Raw, picture: Picture) -> None:
     if "pods" in case:
         assert {each.metadata.name: each.status.phase for each in pods} == case["pods"]
     for number, names in case.get("partitions", {}).items():
-        partition = restart_for("RestartPartition", "task1", "", number)
-        assert partition is not None
+        partition = restart_of([("partition", "task1", number)])
         assert [each.metadata.name for each in pods if partition.replaces(each)] == names
     if "missing" in case:
         wanted = read(_known(picture))
