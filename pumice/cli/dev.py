@@ -26,11 +26,12 @@ from pumice.cli.running.local import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from pumice.cli.development.detached import Detached
-    from pumice.cli.development.dev_cluster import DevCluster
+    from pumice.cli.development.dev_cluster import DevCluster, SimulatedNode
+    from pumice.cli.files.manifests import Manifest
     from pumice.cluster.client import Client
     from pumice.embedded import EmbeddedCluster
     from pumice.scheduler import Config
@@ -132,7 +133,7 @@ def dev(
         _detach(context, with_stdin=Path("-") in (state or []))
         return
     from pumice.cli.development import dev_kubeconfig
-    from pumice.cli.development.dev_cluster import dev_cluster, read_nodes
+    from pumice.cli.development.dev_cluster import dev_cluster
     from pumice.cli.development.dev_state import log_life
     from pumice.cli.files.manifests import read
     from pumice.cli.processes import logs
@@ -141,9 +142,7 @@ def dev(
 
     objects = read(state) if state else []
     _check_options_of_pods(context, runs=runs, of_pods=bool(image or allow_host_path))
-    specs = []
-    if nodes or not any(each.object.get("kind") == "Node" for each in objects):
-        specs = local_nodes(nodes) if runs else read_nodes(nodes or _NODES)
+    specs = _read_nodes(nodes, objects, runs=runs)
     images, allowed = read_images(image or ()), read_allowed(allow_host_path or ())
     delay = 0.0 if run_delay in ("0", "0s") else read_seconds("--run-delay", run_delay)
     scheduling = read_config(config)
@@ -171,6 +170,17 @@ def _check_options_of_pods(context: typer.Context, *, runs: bool, of_pods: bool)
         raise UserError("--image and --allow-host-path are of pods that run; add --run")
     if runs and context.get_parameter_source("run_delay").name == "COMMANDLINE":  # type: ignore[union-attr]
         raise UserError("--run-delay is of simulated nodes; leave it out beside --run")
+
+
+def _read_nodes(
+    text: str | None, objects: "Sequence[Manifest]", *, runs: bool
+) -> "list[SimulatedNode]":
+    """The nodes of `--nodes`; by default none beside those of files."""
+    from pumice.cli.development.dev_cluster import read_nodes
+
+    if not text and any(each.object.get("kind") == "Node" for each in objects):
+        return []
+    return local_nodes(text) if runs else read_nodes(text or _NODES)
 
 
 async def _serve(
