@@ -100,6 +100,12 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
     yield from _namespaces(explanation.get("namespaces"))
     if "queue" in explanation and explanation["waiting"]:
         yield "\n" + _waiting_table(explanation["waiting"])
+    yield from _objects(explanation)
+    yield from _forbidden(explanation["notAllowed"])
+
+
+def _objects(explanation: Mapping[str, Any]) -> Iterator[str]:
+    """What a JobFlow, a CronJob or a Job has made, and events about it."""
     if flows := explanation.get("flows"):
         rows = [
             (each["name"], each["job"], each["phase"] or "-", each["message"]) for each in flows
@@ -111,15 +117,12 @@ def _parts(explanation: Mapping[str, Any]) -> Iterator[str]:
         yield "\n" + table(
             ("job", "phase"), [(each["name"], each["phase"] or "-") for each in jobs]
         )
-    pods = explanation.get("pods")
-    if pods:
+    if pods := explanation.get("pods"):
         rows = [(pod["name"], pod["phase"], pod["node"] or "-", _why(pod)) for pod in pods]
         yield "\n" + table(("pod", "phase", "node", "why"), rows)
-    events = explanation.get("events")
-    if events:
+    if events := explanation.get("events"):
         rows = [(e["time"], e["object"], e["reason"], e["message"]) for e in events[-_EVENTS:]]
         yield "\n" + table(("time", "object", "event", "message"), rows)
-    yield from _forbidden(explanation["notAllowed"])
 
 
 def _failed(explanation: Mapping[str, Any]) -> Iterator[str]:
