@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tests.support.order import COMPUTING, SHARING, WAITING, FromBothEnds, place
 
-
 REPORTING = """
 pytest_plugins = ["tests.support.order"]
 
