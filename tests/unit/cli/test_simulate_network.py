@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Pumice, texts
+from tests.unit.scheduler.network_clusters import CASES, configuration, manifests
 from tests.unit.scheduler.scenarios import Raw, case_id
-from tests.unit.scheduler.test_network_topology import CASES, configuration, manifests
 
 
 @pytest.mark.parametrize("case", CASES, ids=case_id)

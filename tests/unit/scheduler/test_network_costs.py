@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.kit.counting import calls
+from tests.unit.scheduler.network_clusters import Cluster
 from tests.unit.scheduler.scenarios import Raw
-from tests.unit.scheduler.test_network_topology import Cluster
 
 SIZES = (48, 96, 192)
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.examples import examples
+from tests.unit.scheduler.network_clusters import Cluster, pod
 from tests.unit.scheduler.scenarios import Raw
-from tests.unit.scheduler.test_network_topology import Cluster, pod
 
 CPU = 8
 CYCLES = 5

@@ -12,8 +12,8 @@ from pumice.scheduler.options import open_session
 from pumice.scheduler.plugins.network_topology_aware import SPEC, NetworkTopologyAware
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.session.session import Session
+from tests.unit.scheduler.network_clusters import Cluster
 from tests.unit.scheduler.scenarios import NOW, Raw, config_text
-from tests.unit.scheduler.test_network_topology import Cluster
 
 FULL = {"n0": 8, "n2": 8, "n4": 8}
 
