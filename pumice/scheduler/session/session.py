@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Set
 from contextlib import contextmanager
+from functools import cached_property
 
 import numpy as np
 
@@ -115,7 +116,6 @@ class Session:
         self.empty_nodes = EmptyNodes(state, self.view.rows, self.suiting, self.view.reads_network)
         self.places = RowPlaces(self.view.rows, self.touched)
         self.levels = self.view.levels
-        self._to_try: frozenset[str] | None = None
         self.extensions.node_filter.append(
             Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
         )
@@ -187,12 +187,10 @@ class Session:
         self.skipped.add(job.key)
         return True
 
-    @property
+    @cached_property
     def to_try(self) -> frozenset[str]:
         """Keys of the jobs that are to be tried; plugins name some while the session opens."""
-        if self._to_try is None:
-            self._to_try = frozenset([job.key for job in self.view.waiting])
-        return self._to_try
+        return frozenset([job.key for job in self.view.waiting])
 
     @property
     def tried(self) -> Set[str]:
