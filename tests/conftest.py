@@ -14,7 +14,7 @@ pytest_plugins = ["tests.support.fixtures", "tests.support.order", "tests.suppor
 
 # How long an example takes is no test's business, nor how long it takes to draw one.
 settings.register_profile(
-    "whole", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "whole", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("whole")
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=15)

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, settings
 
 USUAL = 100
-"""Examples of which a profile draws as many as its tests that do not say how many; `whole` draws 60."""
+"""Examples of which a profile draws as many as its tests that do not say how many; `whole` draws 40."""
 FEWEST = 10
 
 
