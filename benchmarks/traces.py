@@ -3,7 +3,7 @@
     python -m benchmarks.traces [--part P] [--only N] [--json FILE]
 
 A drawn week of jobs (`pumice trace generate`, about four pods a job) is run by `pumice simulate --trace` in a process of its own, which also reads the
-trace and measures what its jobs got. `--part 0.05` takes a twentieth of the jobs and of the nodes.
+trace and measures what its jobs got. Times and memory stand beside their aims. `--part 0.05` takes a twentieth of the jobs, of the nodes and of the aim for the time.
 """
 
 import argparse
@@ -14,12 +14,17 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from benchmarks.report import MACHINE, write
 
-SIZES = ((20_000, 300), (100_000, 1_500))
-"""Jobs and nodes of 8 GPUs."""
+SIZES = ((20_000, 300, 60.0), (100_000, 1_500, 1500.0))
+"""Jobs, nodes of 8 GPUs, and the aim in CPU seconds."""
+
+MEMORY_MIB = 2048
+"""The aim for the memory."""
 
 NODE = "8gpu,64cpu,512Gi"
 
@@ -33,8 +38,10 @@ class Run:
         nodes: Nodes of the cluster.
         pods: Pods of the jobs.
         ended: Jobs that were over at the end.
+        waiting: Most jobs that waited at once.
         cycles: Scheduling cycles.
         cpu_seconds: All of the process.
+        aim_seconds: What they are to be at most.
         decision_seconds: The cycles alone.
         peak_memory_mib: Largest resident memory of the process.
     """
@@ -43,13 +50,15 @@ class Run:
     nodes: int
     pods: int
     ended: int
+    waiting: int
     cycles: int
     cpu_seconds: float
+    aim_seconds: float
     decision_seconds: float
     peak_memory_mib: int
 
 
-def measure(jobs: int, nodes: int) -> Run:
+def measure(jobs: int, nodes: int, aim: float) -> Run:
     """Draw a trace and run it."""
     pumice = [str(Path(sys.executable).with_name("pumice"))]
     with tempfile.TemporaryDirectory() as folder:
@@ -72,22 +81,36 @@ def measure(jobs: int, nodes: int) -> Run:
         nodes,
         pods,
         sum(each["end"] is not None for each in found["jobs"]),
+        _most_waiting(found["jobs"]),
         cost["cycles"],
         round(used.ru_utime + used.ru_stime, 1),
+        aim,
         round(cost["decision_seconds"], 1),
         used.ru_maxrss // 1024,
     )
 
 
+def _most_waiting(jobs: Sequence[dict[str, Any]]) -> int:
+    """How many jobs waited at once at most; those that start when they are submitted do not wait."""
+    changes = [
+        change
+        for job in jobs
+        if job["start"] != job["submit"]
+        for change in ((job["submit"], 1), (job["start"], -1))
+        if change[0] is not None
+    ]
+    return max(accumulate((step for _, step in sorted(changes)), initial=0))
+
+
 def show(runs: Sequence[Run]) -> None:
     """Print the table."""
     print(
-        f"{'jobs':>8} {'pods':>8} {'nodes':>6} {'ended':>8} {'cycles':>8} {'CPU s':>8} {'deciding':>9} {'MiB':>6}"
+        f"{'jobs':>8} {'pods':>8} {'nodes':>6} {'ended':>8} {'waiting':>8} {'cycles':>8} {'CPU s':>8} {'aim':>8} {'deciding':>9} {'MiB':>6} {'aim':>6}"
     )
     for each in runs:
         print(
-            f"{each.jobs:>8} {each.pods:>8} {each.nodes:>6} {each.ended:>8} {each.cycles:>8} "
-            f"{each.cpu_seconds:>8} {each.decision_seconds:>9} {each.peak_memory_mib:>6}"
+            f"{each.jobs:>8} {each.pods:>8} {each.nodes:>6} {each.ended:>8} {each.waiting:>8} {each.cycles:>8} "
+            f"{each.cpu_seconds:>8} {each.aim_seconds:>8} {each.decision_seconds:>9} {each.peak_memory_mib:>6} {MEMORY_MIB:>6}"
         )
 
 
@@ -99,8 +122,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     runs = [
-        measure(round(jobs * options.part), max(1, round(nodes * options.part)))
-        for jobs, nodes in SIZES
+        measure(round(jobs * options.part), max(1, round(nodes * options.part)), aim * options.part)
+        for jobs, nodes, aim in SIZES
         if options.only in (0, jobs)
     ]
     show(runs)
