@@ -140,6 +140,7 @@ def _parse_time(text: str) -> float | None:
     return moment.timestamp()
 
 
+@lru_cache(256)  # the pods of a gang are created at one moment
 def format_time(moment: float) -> str:
     """Write UNIX seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
     # strftime would leave out the zeros before a year such as 0001, Go's zero time.

@@ -9,6 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.controller.jobs.reconcile import reconcile
+from pumice.controller.jobs.situation import Observed
+from pumice.controller.plan import Plan
 from pumice.scheduler import load_config
 from pumice.scheduler.config import DEFAULT
 from pumice.traces.measures import measure
@@ -264,6 +267,23 @@ def test_equal_moments_are_served_in_the_order_of_the_trace() -> None:
     past = ran([trace_job(name, 5.5) for name in names], cluster_of(1))
     assert [record.job.name for record in past.jobs] == names
     assert starts_of(past) == [5.5, 15.5, 25.5]
+
+
+def test_an_ordinary_job_takes_four_passes_of_the_controller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One each for its PodGroup, its pods, its start and its end; that the PodGroup runs changes nothing."""
+    plans = []
+
+    def reconciled(observed: Observed, **options: Any) -> Plan:
+        plans.append(reconcile(observed, **options))
+        return plans[-1]
+
+    monkeypatch.setattr("pumice.traces.jobs.reconcile", reconciled)
+    past = ran([trace_job("one", 0, 10, replicas=3), trace_job("two", 5, 1)], cluster_of(3))
+    assert [record.outcome for record in past.jobs] == ["Completed", "Completed"]
+    assert len(plans) == 2 * 4
+    assert all(plan.status is not None for plan in plans)
 
 
 def test_the_cost_of_a_job_does_not_grow_with_the_number_of_jobs() -> None:
