@@ -128,7 +128,9 @@ def applied(
     settings: PluginSettings = DEFAULT,
 ) -> tuple[Applied, ...]:
     """The Job's plugins in the order in which they are applied; names without a plugin are left out."""
-    plugins = job.spec.plugins or {}
+    plugins = job.spec.plugins
+    if not plugins:
+        return ()
     return tuple(
         Applied(each.plugin, _read(each, plugins[name], strict_upstream, settings), each.origin)
         for name, each in registry.by_name.items()
