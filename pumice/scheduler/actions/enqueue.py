@@ -15,28 +15,32 @@ from pumice.scheduler.session.session import Session
 from pumice.scheduler.specs import ActionSpec
 from pumice.scheduler.waiting.parked import Cause, Parked
 
+_ANY = int(Cause.ANY)
+
 
 def run(session: Session, _arguments: Arguments) -> None:
     """Let in the gangs to which the plugins agree."""
     pending = [job for job in session.view.waiting if job.is_pending]
     _find_too_large(session, pending)
     _let_target_in(session)
-    again: set[Hashable] = set()  # what gangs are like that are refused again
+    refused: dict[Hashable, bool] = {}  # whether gangs are refused again, by what they are like
 
     def takes_part(job: JobInfo) -> bool:
         if job.group is None or job.key in session.entered:
             return False
         parked = session.refused.parked(job) if job.min_resources else None
-        if parked is not None and parked.likeness in again:
+        is_refused = refused.get(parked.likeness) if parked is not None else None
+        if is_refused is None:
+            if session.queue_of(job) is None:
+                return False
+            if parked is None or not _may_be_refused_again(session, job, parked):
+                return True
+            is_refused = session.answers.is_kept_out(job)
+            if parked.likeness is not None:
+                refused[parked.likeness] = is_refused
+        if is_refused:
             session.skipped.add(job.key)
-            return False
-        if session.queue_of(job) is None:
-            return False
-        if parked is None or not _is_refused_again(session, job, parked):
-            return True
-        if parked.likeness is not None:
-            again.add(parked.likeness)
-        return False
+        return not is_refused
 
     lines = session.answers.by_queue(pending, takes_part, session.fail)
     if not lines:
@@ -97,20 +101,13 @@ def _let_target_in(session: Session) -> None:
             session.enter(job)
 
 
-def _is_refused_again(session: Session, job: JobInfo, parked: Parked) -> bool:
-    """Whether a gang that was refused before is refused again, asked while nothing has entered; it keeps its reason then.
+def _may_be_refused_again(session: Session, job: JobInfo, parked: Parked) -> bool:
+    """Whether a gang that was refused before may be asked about while nothing has entered; if it is refused again, it keeps its reason.
 
-    Not where plugins name no cause: they may answer otherwise once others have entered.
+    Not where plugins name no cause: they may answer otherwise once others have entered. The gang for which nodes are reserved is never parked.
     """
-    if job.holding or parked.causes == Cause.ANY or session.is_target(job.key):
-        return False
-    if not session.time.may_begin(job.namespace):
-        return False
-    alike = parked.likeness
-    if not session.answers.is_kept_out(job, job.key if alike is None else alike):
-        return False
-    session.skipped.add(job.key)
-    return True
+    is_known = parked.causes != _ANY and not job.holding
+    return is_known and session.time.may_begin(job.namespace)
 
 
 def _why_not(session: Session, job: JobInfo, alike: Hashable) -> Reason | None:

@@ -171,30 +171,27 @@ class PluginAnswers:
             job: The job.
             alike: Its `gate_class`; the answer is that of the first such job until one enters or a pod is placed.
         """
-        return _in_words(self._kept_out_alike(job, alike))
-
-    def why_barred(self, job: JobInfo) -> Reason | None:
-        """Why a job may not enter its queue if nodes are reserved for it, so that votes about room on nodes do not count."""
-        return _in_words(self._kept_out(job, self._extensions.node_gates))
-
-    def is_kept_out(self, job: JobInfo, alike: Hashable) -> bool:
-        """Whether a job may not enter its queue, as `why_not_enqueueable`; the reason is not put into words."""
-        return self._kept_out_alike(job, alike) is not None
-
-    def enter(self, job: JobInfo) -> None:
-        """Tell plugins that a job has entered its queue."""
-        self._gate.clear()
-        for each in self._extensions.job_enqueued:
-            each.call(job)
-
-    def _kept_out_alike(self, job: JobInfo, alike: Hashable) -> Reason | Refusal | None:
         moment = len(self._touched.log)
         if moment != self._gate_moment:
             self._gate.clear()
             self._gate_moment = moment
         if alike not in self._gate:
             self._gate[alike] = self._kept_out(job, frozenset())
-        return self._gate[alike]
+        return _in_words(self._gate[alike])
+
+    def why_barred(self, job: JobInfo) -> Reason | None:
+        """Why a job may not enter its queue if nodes are reserved for it, so that votes about room on nodes do not count."""
+        return _in_words(self._kept_out(job, self._extensions.node_gates))
+
+    def is_kept_out(self, job: JobInfo) -> bool:
+        """Whether a job may not enter its queue; the reason is not put into words."""
+        return self._kept_out(job, frozenset()) is not None
+
+    def enter(self, job: JobInfo) -> None:
+        """Tell plugins that a job has entered its queue."""
+        self._gate.clear()
+        for each in self._extensions.job_enqueued:
+            each.call(job)
 
     def _kept_out(self, job: JobInfo, nodes: Set[str]) -> Reason | Refusal | None:
         """Why a job may not enter its queue, whatever these plugins have against it."""
