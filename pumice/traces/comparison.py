@@ -1,6 +1,6 @@
-"""One trace in two worlds: what differs.
+"""One trace in two runs: what differs.
 
-A difference is the other world's number without the base's; None where one of them has none.
+A difference is the other run's number without the base's; None where one of them has none.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class ChangedJob(msgspec.Struct):
         namespace: Its namespace.
         queue: Its queue.
         base: Its turnaround in the base; None if it was not over.
-        other: That in the other world.
+        other: That in the other run.
         difference: The other without the base; None if one of them has none.
     """
 
@@ -41,12 +41,12 @@ class ChangedJob(msgspec.Struct):
 
 
 class Differences(msgspec.Struct):
-    """What differs between two worlds.
+    """What differs between two runs.
 
     Attributes:
         summary: Differences of the numbers of the summary.
         gained: Up to ten jobs that were over sooner, the largest gain first.
-        lost: Up to ten jobs that were over later, the largest loss first. A job that was over in one world alone comes before all others.
+        lost: Up to ten jobs that were over later, the largest loss first. A job that was over in one run alone comes before all others.
     """
 
     summary: dict[str, Any]

@@ -82,7 +82,7 @@ class Threshold:
         """Why a run fails, in one sentence; empty if it does not.
 
         Args:
-            summary: The summary of the run, as plain data: of the other world where two were compared.
+            summary: The summary of the run, as plain data: of the other run where two were compared.
             base: That of the base; None without one.
 
         Raises:

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 
 from pumice.traces.comparison import differences
 from pumice.traces.measures import measure
-from pumice.traces.report import World, report
+from pumice.traces.report import MeasuredRun, report
 from tests.browser.driving import page_at
 from tests.kit.pasts import drawn
 
@@ -18,24 +18,24 @@ FIGURES = """() => [...document.querySelectorAll("tr[data-path]")].map(row => [r
     [...row.querySelectorAll("td")].map(cell => cell.querySelector("data")?.value ?? null)])"""
 
 
-def world(name: str, seed: int) -> World:
+def run(name: str, seed: int) -> MeasuredRun:
     past = drawn(seed, 60)
-    return World(name, past, measure(past))
+    return MeasuredRun(name, past, measure(past))
 
 
 @pytest.fixture(scope="module")
-def worlds() -> list[World]:
-    return [world("a.conf", 1), world("b.conf", 2)]
+def runs() -> list[MeasuredRun]:
+    return [run("a.conf", 1), run("b.conf", 2)]
 
 
 @pytest.fixture(scope="module")
-def addresses(worlds: list[World], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def addresses(runs: list[MeasuredRun], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("reports")
-    one, two = worlds
+    one, two = runs
     large = drawn(3, 2000, nodes=100, moments=1000, queues=12)
     pages = {
-        "two": report("two", worlds, differences(one.measures, two.measures)),
-        "large": report("large", [World("large", large, measure(large))]),
+        "two": report("two", runs, differences(one.measures, two.measures)),
+        "large": report("large", [MeasuredRun("large", large, measure(large))]),
     }
     return {name: _written(folder / f"{name}.html", text) for name, text in pages.items()}
 
@@ -67,10 +67,10 @@ def printed(value: Any) -> dict[str, Any]:
 
 
 def test_figures_equal_the_json(
-    browser: Browser, addresses: dict[str, str], worlds: list[World]
+    browser: Browser, addresses: dict[str, str], runs: list[MeasuredRun]
 ) -> None:
-    summaries = [printed(each.measures.summary) for each in worlds]
-    changed = printed(differences(worlds[0].measures, worlds[1].measures).summary)
+    summaries = [printed(each.measures.summary) for each in runs]
+    changed = printed(differences(runs[0].measures, runs[1].measures).summary)
     with page_at(browser, addresses["two"]) as page:
         for path, values in figures(page).items():
             if path.startswith("wait_by."):

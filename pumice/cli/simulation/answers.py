@@ -18,7 +18,7 @@ from pumice.traces.comparison import differences
 from pumice.traces.jobs_csv import write_jobs
 from pumice.traces.measures import measure
 from pumice.traces.records import Past, Samples
-from pumice.traces.report import World, report
+from pumice.traces.report import MeasuredRun, report
 from pumice.traces.thresholds import Threshold, ThresholdError
 
 
@@ -28,9 +28,9 @@ class Answers:
 
     Attributes:
         title: Heading of the report, such as the file of the trace.
-        names: Name of each world: one, or the base and the other.
+        names: Name of each run: one, or the base and the other.
         output: Form of what goes to stdout.
-        jobs: File for the CSV of jobs, or None. That of the other world is beside it, with `.other` in its name.
+        jobs: File for the CSV of jobs, or None. That of the other run is beside it, with `.other` in its name.
         report: File for the report, or None.
         thresholds: When the runs fail.
     """
@@ -57,7 +57,7 @@ class Answers:
 
         Args:
             title: As of `Answers`, like those that follow.
-            names: Name of each world.
+            names: Name of each run.
             output: Form of what goes to stdout.
             jobs: File for the CSV of jobs.
             report: File for the report.
@@ -97,15 +97,16 @@ class Answers:
         Raises:
             UserError: A file cannot be written, or the summary has no number that a threshold asks for.
         """
-        worlds = [
-            World(name, past, measure(past)) for name, past in zip(self.names, pasts, strict=True)
+        runs = [
+            MeasuredRun(name, past, measure(past))
+            for name, past in zip(self.names, pasts, strict=True)
         ]
-        measured = [world.measures for world in worlds]
+        measured = [run.measures for run in runs]
         found = differences(*measured) if len(measured) > 1 else None
-        for path, world in zip(self._job_files(), worlds, strict=False):
-            _writing(path, partial(_write_jobs, world))
+        for path, run in zip(self._job_files(), runs, strict=False):
+            _writing(path, partial(_write_jobs, run))
         if self.report is not None:
-            page = report(self.title, worlds, found)
+            page = report(self.title, runs, found)
             _writing(self.report, lambda path: path.write_text(page, encoding="utf-8"))
         if self.output is Format.JSON:
             documents = [{"jobs": each.jobs, "summary": each.summary} for each in measured]
@@ -152,6 +153,6 @@ def _writing(path: Path, what: Callable[[Path], Any]) -> None:
         raise UserError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _write_jobs(world: World, path: Path) -> None:
+def _write_jobs(run: MeasuredRun, path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        write_jobs(file, world.past, world.measures.jobs)
+        write_jobs(file, run.past, run.measures.jobs)

@@ -1,4 +1,4 @@
-"""Runs of a trace: one world from its beginning to its end, with progress on stderr, until Ctrl-C stops it."""
+"""Runs of a trace, each from its beginning to its end, with progress on stderr, until Ctrl-C stops it."""
 
 import signal
 import sys
@@ -60,11 +60,11 @@ def simulate_trace(
     )
     if is_compared:
         pasts: Sequence[Past] = in_two_processes(
-            lambda: run_world(given, base),
-            lambda is_alone: run_world(given, other, nodes, title="other: ", is_shown=is_alone),
+            lambda: run_trace(given, base),
+            lambda is_alone: run_trace(given, other, nodes, title="other: ", is_shown=is_alone),
         )
     else:
-        pasts = [run_world(given, base)]
+        pasts = [run_trace(given, base)]
     has_failed = answers.give(pasts)
     for remark in dict.fromkeys(remark for past in pasts for remark in past.remarks):
         note(plain(remark))
@@ -77,7 +77,7 @@ def simulate_trace(
 
 
 def _names(options: TraceOptions, config: Path | None) -> list[str]:
-    """Names of two worlds: what differs between them."""
+    """Names of two runs: what differs between them."""
     base = [str(config or "default configuration")] if options.compare else []
     other = [str(options.compare)] if options.compare else []
     if options.compare_nodes:
@@ -86,7 +86,7 @@ def _names(options: TraceOptions, config: Path | None) -> list[str]:
     return [", ".join(base), ", ".join(other)]
 
 
-def run_world(
+def run_trace(
     given: TraceInput,
     config: Config,
     nodes: WrittenNodes | None = None,
@@ -94,7 +94,7 @@ def run_world(
     title: str = "",
     is_shown: Callable[[], bool] = lambda: True,
 ) -> Past:
-    """Run the trace in one world.
+    """Run the trace once.
 
     After SIGINT the run stops at the next moment, and the result is what is known until then. A second one ends the program.
 

@@ -1,5 +1,5 @@
 """The report of simulated runs: one HTML page without scripts, with nothing to fetch."""
 
-from pumice.traces.report.page import World, report
+from pumice.traces.report.page import MeasuredRun, report
 
-__all__ = ["World", "report"]
+__all__ = ["MeasuredRun", "report"]

@@ -85,7 +85,7 @@ class Chart:
 
 
 class ChartAxis:
-    """A linear scale from values to positions, the same in all worlds."""
+    """A linear scale from values to positions, the same in all runs."""
 
     def __init__(self, low: float, high: float, first: float, last: float) -> None:
         """A scale.

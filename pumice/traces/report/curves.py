@@ -77,7 +77,7 @@ def waiting(past: Past, span: Span, most: float) -> Chart:
     Args:
         past: The run.
         span: Begin and end of the axis.
-        most: Greatest number of gangs in any world.
+        most: Greatest number of gangs in any run.
     """
     samples = past.samples
     columns = {cause: np.asarray(column, np.float64) for cause, column in samples.waiting.items()}
@@ -104,7 +104,7 @@ def waits(measures: Measures, longest: float) -> Chart:
 
     Args:
         measures: The numbers of the run.
-        longest: Longest wait in any world, in seconds.
+        longest: Longest wait in any run, in seconds.
     """
     axis = ChartAxis(0.0, log10(1 + max(longest, 1.0)), LEFT, WIDTH - RIGHT)
     level, up = level_axis(1, percent=True)

@@ -72,7 +72,7 @@ def paths_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 def rows_of_summary(
     summaries: Sequence[Mapping[str, Any]], differences: Mapping[str, Any] | None
 ) -> list[FigureRow]:
-    """A row for each number that is not about a group of jobs: in each world, and the difference. Of many queues the first 50."""
+    """A row for each number that is not about a group of jobs: in each run, and the difference. Of many queues the first 50."""
     paths: dict[tuple[str, ...], None] = {}
     many: Counter[str] = Counter()
     for path in (path for each in summaries for path in paths_of(each)):
@@ -89,7 +89,7 @@ def rows_of_summary(
 
 
 def groups(summaries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[FigureRow], int]]:
-    """Waits by groups of jobs: title, a row for each group with its numbers in all worlds, and how many groups are left out."""
+    """Waits by groups of jobs: title, a row for each group with its numbers in all runs, and how many groups are left out."""
     for name, title in _GROUPS.items():
         tables = [each["wait_by"][name] for each in summaries]
         names = [*dict.fromkeys(group for each in tables for group in each)]

@@ -15,11 +15,11 @@ from pumice.traces.report.curves import queue_ranks, shares, utilization, waitin
 from pumice.traces.report.figures import groups, never_started, rows_of_summary, shown
 from pumice.traces.report.gantt import by_node, by_queue
 
-__all__ = ["World", "report"]
+__all__ = ["MeasuredRun", "report"]
 
 
 @dataclass
-class World:
+class MeasuredRun:
     """A run with its numbers.
 
     Attributes:
@@ -33,12 +33,12 @@ class World:
     measures: Measures
 
 
-def report(title: str, worlds: Sequence[World], differences: Differences | None = None) -> str:
+def report(title: str, runs: Sequence[MeasuredRun], differences: Differences | None = None) -> str:
     """The page as HTML.
 
     Args:
         title: Its heading, such as the file of the trace.
-        worlds: One run, or the base and the other.
+        runs: One run, or the base and the other.
         differences: What differs between them.
     """
     templates = Environment(
@@ -48,22 +48,22 @@ def report(title: str, worlds: Sequence[World], differences: Differences | None 
         lstrip_blocks=True,
     )
     templates.filters["seconds"] = shown
-    summaries = [msgspec.to_builtins(world.measures.summary) for world in worlds]
+    summaries = [msgspec.to_builtins(run.measures.summary) for run in runs]
     return templates.get_template("page.html").render(
         title=title,
-        worlds=worlds,
-        charts=_charts(worlds),
+        runs=runs,
+        charts=_charts(runs),
         rows=rows_of_summary(summaries, None if differences is None else differences.summary),
         groups=[*groups(summaries)],
-        never_started=[never_started(world.measures.jobs) for world in worlds],
+        never_started=[never_started(run.measures.jobs) for run in runs],
         differences=differences,
         frame={"left": LEFT, "right": WIDTH - RIGHT, "width": WIDTH},
     )
 
 
-def _charts(worlds: Sequence[World]) -> list[list[Chart]]:
-    """Charts of each world, one kind after the other; all of a kind have the same axes."""
-    pasts = [world.past for world in worlds]
+def _charts(runs: Sequence[MeasuredRun]) -> list[list[Chart]]:
+    """Charts of each run, one kind after the other; all of a kind have the same axes."""
+    pasts = [run.past for run in runs]
     periods = [measured_period(past) for past in pasts]
     span = (min(begin for begin, _ in periods), max(end for _, end in periods))
     ranks = queue_ranks(pasts)
@@ -75,13 +75,13 @@ def _charts(worlds: Sequence[World]) -> list[list[Chart]]:
         default=0,
     )
     longest = max(
-        (job.wait for world in worlds for job in world.measures.jobs if job.wait is not None),
+        (job.wait for run in runs for job in run.measures.jobs if job.wait is not None),
         default=0.0,
     )
     return [
         [utilization(past, span) for past in pasts],
         [waiting(past, span, float(most)) for past in pasts],
-        [waits(world.measures, longest) for world in worlds],
+        [waits(run.measures, longest) for run in runs],
         [shares(past, span, ranks) for past in pasts],
         [by_queue(past, span, ranks) for past in pasts],
         [by_node(past, span, ranks) for past in pasts],

@@ -204,7 +204,7 @@ def test_ctrl_c_gives_what_is_known(pumice: Pumice, monkeypatch: pytest.MonkeyPa
 
 
 def test_other_nodes_are_compared(pumice: Pumice, tmp_path: Path) -> None:
-    """In a second process. Equal worlds differ in nothing."""
+    """In a second process. Equal runs differ in nothing."""
     jobs = tmp_path / "jobs.csv"
     options = ("--trace", "-", "--nodes", "1x2cpu", "-o", "json", "--fail-if", "wait.max < -50%")
     ran = pumice("simulate", *options, "--compare-nodes", "1x4cpu", "--jobs", jobs, stdin=TRACE)

@@ -43,7 +43,7 @@ def test_json_has_the_keys_that_are_documented(capsys: pytest.CaptureFixture[str
     assert found["summary"]["wait"]["p95"] == 27
 
 
-def test_two_worlds_have_a_document_each_and_their_differences(
+def test_two_runs_have_a_document_each_and_their_differences(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files: dict[str, Any] = {"jobs": tmp_path / "jobs.csv", "report": tmp_path / "report.html"}

@@ -53,7 +53,7 @@ def test_the_jobs_that_gained_and_lost_most_are_listed() -> None:
     assert found.summary["turnaround"]["p50"] == 3
 
 
-def test_a_job_that_is_over_in_one_world_alone_comes_first_and_ten_are_listed() -> None:
+def test_a_job_that_is_over_in_one_run_alone_comes_first_and_ten_are_listed() -> None:
     base, other = drawn(1, 200), drawn(1, 200)
     over = [each for each in base.jobs if each.end is not None]
     later(other, {each.job.name: 1.0 + number for number, each in enumerate(over)})

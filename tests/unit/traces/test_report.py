@@ -11,7 +11,7 @@ import pytest
 from pumice.traces.comparison import differences
 from pumice.traces.measures import measure
 from pumice.traces.records import Past
-from pumice.traces.report import World, report
+from pumice.traces.report import MeasuredRun, report
 from pumice.traces.report.charts import Floats, area, line, steps, time_axis
 from tests.kit.pasts import drawn, nothing, record, small
 
@@ -23,7 +23,7 @@ def column(values: list[int]) -> Floats:
 
 
 def page(past: Past, name: str = "base") -> str:
-    return report(name, [World(name, past, measure(past))])
+    return report(name, [MeasuredRun(name, past, measure(past))])
 
 
 def test_hostile_names_are_escaped_everywhere() -> None:
@@ -99,13 +99,14 @@ def test_a_job_that_never_ran_and_a_run_that_was_stopped_are_in_it() -> None:
     assert "was stopped before its end" in text
 
 
-def test_two_worlds_have_one_axis_and_what_differs() -> None:
+def test_two_runs_have_one_axis_and_what_differs() -> None:
     base, other = small(), small()
     other.jobs[2].end = 80.0
-    worlds = [
-        World(name, past, measure(past)) for name, past in (("a.conf", base), ("b.conf", other))
+    runs = [
+        MeasuredRun(name, past, measure(past))
+        for name, past in (("a.conf", base), ("b.conf", other))
     ]
-    text = report("trace", worlds, differences(worlds[0].measures, worlds[1].measures))
+    text = report("trace", runs, differences(runs[0].measures, runs[1].measures))
     assert text.count(">80s</text>") == 2 * 5  # all charts but that of waits
     assert (
         '<tr><th scope="row">default/c</th><td>red</td><td>37s</td><td>77s</td><td>+40s</td></tr>'

@@ -1,4 +1,4 @@
-"""`pumice simulate --trace` with two worlds, thresholds and files, as a user calls it."""
+"""`pumice simulate --trace` with two runs, thresholds and files, as a user calls it."""
 
 import csv
 import os
@@ -25,8 +25,8 @@ def test_two_equal_configurations_compare_to_zero(pumice: Pumice) -> None:
     assert (ran.code, ran.err) == (0, "")
     found = ran.json
     assert [*found] == ["base", "other", "differences"]
-    for world in (found["base"], found["other"]):
-        del world["summary"]["cost"]
+    for run in (found["base"], found["other"]):
+        del run["summary"]["cost"]
     assert found["base"] == found["other"]
     assert {*numbers(found["differences"]["summary"])} == {0}
     assert found["differences"]["gained"] == found["differences"]["lost"] == []
