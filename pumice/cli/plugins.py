@@ -5,10 +5,11 @@ The plugin to check is a module, a module and a class, or a Python file.
 
 import importlib
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterable
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -185,7 +186,12 @@ def _need_hypothesis(folder: str) -> None:
     try:
         import hypothesis  # noqa: F401
     except ImportError:
-        raise UserError("check needs hypothesis: pip install hypothesis") from None
+        python = shlex.quote(sys.executable)
+        # The environments that `uv tool` and `uv venv` make have no pip.
+        command = f"{python} -m pip install" if find_spec("pip") else f"uv pip install -p {python}"
+        raise UserError(
+            f"check needs hypothesis, which is not installed beside Pumice: {command} hypothesis"
+        ) from None
 
 
 def _as_json(name: str, results: list["Result"]) -> dict[str, Any]:

@@ -108,16 +108,27 @@ def test_what_is_no_plugin_is_one_clear_line(
     assert len(ran.err.splitlines()) == 1
 
 
-def test_without_hypothesis_it_says_what_to_install() -> None:
+@pytest.mark.parametrize(
+    ("pip", "command"),
+    [
+        ("sys", "{python} -m pip install hypothesis"),
+        ("None", "uv pip install -p {python} hypothesis"),
+    ],
+    ids=["where there is pip", "after uv tool install"],
+)
+def test_without_hypothesis_it_says_which_command_installs_it(pip: str, command: str) -> None:
     code = (
-        "import sys; sys.modules['hypothesis'] = None; from pumice.cli import main; "
+        f"import sys; sys.modules |= {{'hypothesis': None, 'pip': {pip}}}; from pumice.cli import main; "
         f"sys.exit(main(['plugins', 'check', {str(EXAMPLE)!r}]))"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert ran.returncode == 2
-    assert "check needs hypothesis: pip install hypothesis" in ran.stderr
+    assert ran.stderr.splitlines() == [
+        "pumice plugins: check needs hypothesis, which is not installed beside Pumice: "
+        + command.format(python=sys.executable)
+    ]
 
 
 def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
