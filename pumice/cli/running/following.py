@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pumice.api import kinds
+from pumice.api import keys, kinds
 from pumice.api.fields import plain
 from pumice.api.meta import Raw
 from pumice.cli.exits import FINE, INTERRUPTED, REFUSED, UserError
@@ -104,22 +104,23 @@ async def _dry_run(plan: RunPlan) -> int:
     ) as cluster:
         follower.cluster = cluster.api
         await follower.settled()
-        write(table(("pod", "node", "image", "command"), _rows(cluster.api)))
-        follower.tell_waiting()
+        if rows := _rows(cluster.api):
+            write(table(("pod", "node", "image", "command"), rows))
+        follower.tell_waiting("would not run")
+        follower.tell_left_out()
         return REFUSED if follower.waiting() else FINE
 
 
 def _rows(cluster: "EmbeddedCluster") -> list[tuple[str, str, str, str]]:
-    """Containers of pods that have a node."""
+    """Containers of pods, with `-` for the node of a pod that has none."""
     return [
         (
             each["metadata"]["name"],
-            each["spec"]["nodeName"],
+            each["spec"].get("nodeName") or "-",
             container.get("image") or "",
             " ".join([*(container.get("command") or ()), *(container.get("args") or ())]),
         )
         for each in cluster.store.list(kinds.POD)
-        if each["spec"].get("nodeName")
         for container in each["spec"]["containers"]
     ]
 
@@ -192,33 +193,45 @@ class _RunFollower:
         found = []
         for job in self.cluster.store.list(kinds.JOB):
             state = (job.get("status") or {}).get("state") or {}
-            held = bound.get(job["metadata"]["name"])
+            identity = f"{job['metadata']['namespace']}/{job['metadata']['name']}"
+            held = bound.get(identity)
             if state.get("phase", "") in GOOD | BAD or held == "":
                 continue
-            name = f"Job {job['metadata']['namespace']}/{job['metadata']['name']}"
+            name = f"Job {identity}"
             known = state.get("reason") not in (None, "", _NOT_YET_TRIED)
             found.append((name, held or (str(state.get("message")) if known else _NO_REASON)))
         return found
 
-    def _bound(self) -> dict[str | None, str]:
-        """Names of Jobs that have pods on nodes, with the object for which one waits, if one does."""
+    def _bound(self) -> dict[str, str]:
+        """Jobs, as NAMESPACE/NAME, that have pods on nodes, with the object for which one waits, if one does."""
         assert self.cluster is not None
         return {
-            (each["metadata"].get("labels") or {}).get("volcano.sh/job-name"): _held(each)
+            _job_of(each): _held(each)
             for each in sorted(self.cluster.store.list(kinds.POD), key=_held)  # what waits, last
             if each["spec"].get("nodeName")
         }
 
-    def tell_waiting(self) -> None:
-        """Say what waits and nothing else will change."""
+    def tell_waiting(self, what: str) -> None:
+        """Say what waits and nothing else will change, and why."""
         waiting = self.waiting()
         for name, why in waiting:
-            note(plain(f"{name} waits, and nothing else runs: {why}"))
+            note(plain(f"{name} {what}: {why}"))
         of_queues = all(why.startswith("queue ") for _, why in waiting)
         if not of_queues and not any(self._bound().values()):
             note(
                 "--nodes gives the scheduler other nodes than this machine is, for example --nodes 2x16/64Gi/nvidia.com/gpu=8"
             )
+
+    def tell_left_out(self) -> None:
+        """Say which Jobs have nodes for some of their pods only."""
+        assert self.cluster is not None
+        pods: dict[str, list[bool]] = {}
+        for pod in self.cluster.store.list(kinds.POD):
+            pods.setdefault(_job_of(pod), []).append(bool(pod["spec"].get("nodeName")))
+        for job, placed in pods.items():
+            if any(placed) and not all(placed):
+                few = f"would start with {sum(placed)} of {len(placed)} pods"
+                note(plain(f"Job {job} {few}; those without a node would wait"))
 
     def _is_quiet(self, seconds: float) -> bool:
         """Whether nothing has changed for a while, and all that waits has a reason."""
@@ -257,7 +270,7 @@ class _RunFollower:
                 )
                 killed_at = now + self._abort()
             if not self._is_aborting and self._is_stuck():
-                self.tell_waiting()
+                self.tell_waiting("waits, and nothing else runs")
                 return REFUSED
 
     def _has_node_ended(self) -> bool:
@@ -345,6 +358,12 @@ class _RunFollower:
         file = Path(folder, "kubeconfig")
         stack.enter_context(dev_kubeconfig.written(file, cluster.api.kubeconfig()))
         note(f"export KUBECONFIG={file}")
+
+
+def _job_of(pod: Raw) -> str:
+    """The Job that a pod belongs to, as NAMESPACE/NAME; the name is empty for a pod of none."""
+    labels = pod["metadata"].get("labels") or {}
+    return f"{pod['metadata']['namespace']}/{labels.get(keys.JOB_NAME, '')}"
 
 
 def _held(pod: Raw) -> str:
