@@ -264,7 +264,7 @@ def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     Returns:
         The exit code.
     """
-    _prepare_output()
+    _prepare_streams()
     try:
         code = _parse_and_run(sys.argv[1:] if arguments is None else list(arguments), program)
         sys.stdout.flush()
@@ -290,14 +290,14 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors about missing space: on the disk, in a quota, or by the maximum file size."""
 
 
-def _prepare_output() -> None:
+def _prepare_streams() -> None:
     """Discard output that the caller has closed (`>&-`), and escape what the terminal's encoding lacks.
 
-    That are undecodable bytes in file names, too.
+    That are undecodable bytes in file names, too. Stdin that is closed is empty.
     """
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 

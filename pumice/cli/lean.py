@@ -23,7 +23,7 @@ _YOUNG_OBJECTS = 10_000
 def importing() -> Iterator[None]:
     """Import without libraries for terminals, without garbage collection, also later of what exists then, and without threads for matrices."""
     os.environ.setdefault(*_ONE_THREAD)
-    hidden = _FOR_PEOPLE not in sys.modules and not sys.stderr.isatty()
+    hidden = _FOR_PEOPLE not in sys.modules and not (sys.stderr and sys.stderr.isatty())
     if hidden:
         sys.modules[_FOR_PEOPLE] = None  # type: ignore[assignment] # which says: not installed
     collecting = gc.isenabled()

@@ -83,10 +83,12 @@ def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
     import yaml  # which a pod does not need
 
     try:
-        text = file.read_text()
+        text = file.read_text(encoding="utf-8")
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except OSError as error:
         raise ConfigurationError(f"kubeconfig {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"kubeconfig {file}: must be UTF-8 text") from error
     except yaml.YAMLError as error:
         raise ConfigurationError(f"kubeconfig {file} is no YAML: {error}") from error
     if not isinstance(document, dict):

@@ -58,6 +58,22 @@ def test_output_that_the_shell_closed_is_discarded(verb: str, code: int) -> None
     assert (ran.returncode, ran.stderr.count("\n")) == (code, 1 if code else 0)
 
 
+@pytest.mark.parametrize(
+    ("command", "code"), [("schema 2>&-", 0), ("lint - <&-", 2)], ids=["stderr", "stdin"]
+)
+def test_other_streams_that_the_shell_closed_are_empty(command: str, code: int) -> None:
+    ran = subprocess.run(
+        f"{sys.executable} -m pumice {command}",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == code
+    assert ran.stderr == ("pumice lint: stdin: is empty, expected manifests\n" if code else "")
+    assert ran.stdout.startswith("" if code else "KIND")
+
+
 def test_a_full_disk_is_reported_in_one_line() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         ran = subprocess.run(

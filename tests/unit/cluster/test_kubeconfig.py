@@ -173,6 +173,7 @@ async def test_verification_can_be_switched_off(file: Path) -> None:
     ("text", "message"),
     [
         ("{{{", "is no YAML"),
+        ("\udc81", "must be UTF-8 text"),
         ("just text", "expected a mapping at the top"),
         ("{}", "current-context is not set"),
         ("current-context: gone", "contexts has no entry named 'gone'"),
@@ -196,7 +197,7 @@ async def test_verification_can_be_switched_off(file: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(file: Path, text: str, message: str) -> None:
-    file.write_text(text)
+    file.write_text(text, errors="surrogateescape")
     with pytest.raises(ConfigurationError) as caught:
         asyncio.run(kubeconfig.load(str(file)))
     assert message in str(caught.value)
