@@ -236,6 +236,8 @@ def load(reference: str) -> list[Any]:
     place, _, name = reference.partition(":")
     if place.endswith(".py") and not Path(place).is_file():
         raise UserError(f"{place}: no such file")
+    if not place.endswith(".py") and ("/" in place or Path(place).is_file()):
+        raise UserError(f"{place}: expected a Python file that ends in .py, or a module")
     try:
         module = _module(place)
     except (Exception, SystemExit) as error:

@@ -87,6 +87,7 @@ def test_a_name_that_is_taken_breaks_it(pumice: Pumice, tmp_path: Path) -> None:
         ((), "check which plugin?"),
         (("no_such_module",), "no_such_module cannot be imported: ModuleNotFoundError"),
         (("no-such.py",), "no-such.py: no such file"),
+        (("examples/mpi.yaml",), "expected a Python file that ends in .py, or a module"),
         (("{file}:Mein",), "has no 'Mein' (did you mean \"Mine\"?)"),
         (("{empty}",), "defines no subclass of pumice.plugins.JobPlugin"),
         (("{raises}",), "cannot be imported: ZeroDivisionError"),
