@@ -107,6 +107,8 @@ def _write_files(directory: Path, chosen: list["Kind"]) -> None:
             (directory / f"{kind.kind.lower()}.json").write_text(
                 f"{_text(kind)}\n", encoding="utf-8"
             )
+    except FileExistsError:
+        raise UserError(f"{directory}: is a file, expected a directory") from None
     except OSError as error:
         raise UserError(f"{error.filename}: cannot be written: {error.strerror}") from None
     note(f"wrote {', '.join(f'{kind.kind.lower()}.json' for kind in wanted)} to {directory}")

@@ -90,7 +90,10 @@ def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"kubeconfig {file}: must be UTF-8 text") from error
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"kubeconfig {file} is no YAML: {error}") from error
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark else ""
+        what = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise ConfigurationError(f"kubeconfig {file} is no YAML: {where}{what}") from error
     if not isinstance(document, dict):
         raise ConfigurationError(f"kubeconfig {file}: expected a mapping at the top")
     if "clusters" not in document and (kind := document.get("kind")) not in (None, "Config"):

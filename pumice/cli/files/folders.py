@@ -89,6 +89,9 @@ def find_files(folder: str) -> Found:
     rendered first.
     """
     found = Found()
+    if not folder:
+        found.problems.append("a name is empty: expected a file, a directory, or - for stdin")
+        return found
 
     def unreadable(error: OSError) -> None:
         found.problems.append(f"{error.filename}: cannot be read: {error.strerror}")

@@ -141,9 +141,10 @@ def test_what_cannot_be_read_hides_nothing_else(tmp_path: Path) -> None:
     text = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\n"
     broken = write(tmp_path, "---\n".join([text % "a", "a: [1\n", text % "b", "x: 1\n"]), "1.yaml")
     items = json.dumps([POD | {"metadata": {"name": "c"}}, 3, POD | {"metadata": {"name": "d"}}])
-    found = read_all([tmp_path / "none.yaml", broken, write(tmp_path, items, "2.json")])
+    found = read_all(["", tmp_path / "none.yaml", broken, write(tmp_path, items, "2.json")])
     assert [each.name for each in found.manifests] == ["a", "b", "c", "d"]
     assert found.problems == [
+        "a name is empty: expected a file, a directory, or - for stdin",
         f"{tmp_path}/none.yaml: no such file",
         f"{broken}: document 2, line 6: did not find expected ',' or ']'",
         f"{broken}: document 4, line 11: apiVersion is missing, expected for example batch.volcano.sh/v1alpha1",

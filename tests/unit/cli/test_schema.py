@@ -45,6 +45,7 @@ def test_all_kinds_are_listed_and_written(pumice: Pumice, tmp_path: Path) -> Non
             "there is no schema of a kind 'deployments'; `pumice schema` lists the kinds",
         ),
         (["job", "queue"], "several kinds need --directory DIR"),
+        (["-d", "LICENSE"], "LICENSE: is a file, expected a directory"),
         (["-d", "/dev/null/x"], "/dev/null/x: cannot be written: Not a directory"),
     ],
 )

@@ -172,7 +172,8 @@ async def test_verification_can_be_switched_off(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{{", "is no YAML"),
+        ("[1\n", "is no YAML: line 2: did not find expected ',' or ']'"),
+        ("\0", "is no YAML: unacceptable character #x0000: control characters are not allowed"),
         ("\udc81", "must be UTF-8 text"),
         ("just text", "expected a mapping at the top"),
         ("{}", "current-context is not set"),
