@@ -66,9 +66,9 @@ def test_the_text_names_what_became_of_the_jobs(pumice: Pumice) -> None:
 
 def test_what_nodes_have_without_limit_is_not_measured(pumice: Pumice) -> None:
     line = {"submit": 0, "duration": 5, "requests": {"cpu": 1, "gpu": 1, "memory": "1Gi"}}
-    worlds = ("--nodes", "1x2gpu", "--compare-nodes", "1x2gpu,4cpu")
-    ran = pumice("simulate", "--trace", "-", *worlds, "-o", "json", stdin=texts(line))
-    base, other = (ran.json[world]["summary"] for world in ("base", "other"))
+    runs = ("--nodes", "1x2gpu", "--compare-nodes", "1x2gpu,4cpu")
+    ran = pumice("simulate", "--trace", "-", *runs, "-o", "json", stdin=texts(line))
+    base, other = (ran.json[run]["summary"] for run in ("base", "other"))
     for name in ("utilization", "fragmentation", "goodput", "lost_hours"):
         assert [*base[name]] == ["nvidia.com/gpu"]
         assert [*other[name]] == ["cpu", "nvidia.com/gpu"]
