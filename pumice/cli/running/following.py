@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import keys, kinds
 from pumice.api.fields import plain
+from pumice.api.messages import counted, listed
 from pumice.api.meta import Raw
 from pumice.cli.exits import FINE, INTERRUPTED, REFUSED, UserError
 from pumice.cli.output import note, table, write
@@ -156,11 +158,8 @@ class _RunFollower:
         self._changed.set()
 
     def _note_job(self, change: "StoredWrite") -> None:
-        def phase_of(obj: Raw | None) -> str:
-            return (((obj or {}).get("status") or {}).get("state") or {}).get("phase") or ""
-
-        phase = phase_of(change.new.obj)
-        if phase in GOOD | BAD and phase != phase_of(change.old.obj if change.old else None):
+        phase = _phase(change.new.obj)
+        if phase in GOOD | BAD and phase != _phase(change.old.obj if change.old else None):
             self._loop.call_soon(tell_job, change.new.obj)
 
     async def run(self, cluster: "DevCluster", printer: Printer) -> int:
@@ -223,15 +222,26 @@ class _RunFollower:
             )
 
     def tell_left_out(self) -> None:
-        """Say which Jobs have nodes for some of their pods only."""
+        """Say which Jobs have nodes for some of their pods only, and which Jobs of JobFlows are not there yet."""
         assert self.cluster is not None
-        pods: dict[str, list[bool]] = {}
-        for pod in self.cluster.store.list(kinds.POD):
-            pods.setdefault(_job_of(pod), []).append(bool(pod["spec"].get("nodeName")))
-        for job, placed in pods.items():
-            if any(placed) and not all(placed):
-                few = f"would start with {sum(placed)} of {len(placed)} pods"
-                note(plain(f"Job {job} {few}; those without a node would wait"))
+        store = self.cluster.store
+        placed = Counter(
+            _job_of(pod) for pod in store.list(kinds.POD) if pod["spec"].get("nodeName")
+        )
+        jobs = {
+            f"{job['metadata']['namespace']}/{job['metadata']['name']}": job
+            for job in store.list(kinds.JOB)
+        }
+        for key, job in jobs.items():
+            number = sum(task.get("replicas", 1) for task in job["spec"]["tasks"])
+            if placed[key] < number and placed[key] and _phase(job) not in GOOD | BAD:
+                few = f"{placed[key]} of {counted(number, 'pod')}"
+                note(plain(f"Job {key} would start with {few}; the others would wait"))
+        for flow in store.list(kinds.JOB_FLOW):
+            key = f"{flow['metadata']['namespace']}/{flow['metadata']['name']}"
+            names = [each["name"] for each in flow["spec"].get("flows") or ()]
+            if later := listed(each for each in names if f"{key}-{each}" not in jobs):
+                note(plain(f"JobFlow {key} would start these when others have completed: {later}"))
 
     def _is_quiet(self, seconds: float) -> bool:
         """Whether nothing has changed for a while, and all that waits has a reason."""
@@ -358,6 +368,10 @@ class _RunFollower:
         file = Path(folder, "kubeconfig")
         stack.enter_context(dev_kubeconfig.written(file, cluster.api.kubeconfig()))
         note(f"export KUBECONFIG={file}")
+
+
+def _phase(obj: Raw | None) -> str:
+    return (((obj or {}).get("status") or {}).get("state") or {}).get("phase") or ""
 
 
 def _job_of(pod: Raw) -> str:

@@ -182,54 +182,6 @@ def test_the_end_of_the_node_ends_the_run_with_a_sentence(runner: Runner, script
     assert "Traceback" not in stderr
 
 
-def test_a_dry_run_places_and_starts_nothing(runner: Runner) -> None:
-    (runner.folder / "data").mkdir()
-    path = str(runner.folder / "data" / "part")
-    volume = {"name": "d", "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
-    file = runner.write(simple("pair", "touch ran", 2, volumes=[volume]))
-    named = f"data/../../{runner.folder.name}/data"
-    ran = runner.run(file, "--dry-run", "--allow-host-path", named)
-    assert ran.returncode == 0, ran.stderr
-    assert [line.split()[:3] for line in ran.stdout.splitlines()] == [
-        ["POD", "NODE", "IMAGE"],
-        ["pair-worker-0", "node1", "any"],
-        ["pair-worker-1", "node1", "any"],
-    ]
-    assert not list(runner.state.glob("**"))
-    assert not list((runner.folder / "data").iterdir())
-
-
-def test_a_dry_run_says_what_does_not_fit_and_why(runner: Runner) -> None:
-    def asking(name: str, cpu: str, replicas: int, **metadata: str) -> dict[str, Any]:
-        manifest = simple(name, "true", replicas)
-        manifest["metadata"] |= metadata
-        (container,) = manifest["spec"]["tasks"][0]["template"]["spec"]["containers"]
-        container["resources"] = {"requests": {"cpu": cpu}}
-        return manifest
-
-    part = asking("same", "1", 3)
-    part["spec"]["minAvailable"] = part["spec"]["tasks"][0]["minAvailable"] = 1
-    big = asking("same", "1000", 1, namespace="other")
-    ran = runner.run(runner.write(part, big), "--dry-run", "--nodes", "2cpu")
-    assert ran.returncode == 1
-    assert [line.split()[:2] for line in ran.stdout.splitlines()] == [
-        ["POD", "NODE"],
-        ["same-worker-0", "node1"],
-        ["same-worker-1", "node1"],
-        ["same-worker-2", "-"],
-    ]
-    first, *_, last = ran.stderr.splitlines()
-    assert first.startswith("Job other/same would not run: not enough room in the cluster: ")
-    assert first.endswith("needs 1000 cpu on one node; the largest has 2")
-    assert last == (
-        "Job default/same would start with 2 of 3 pods; those without a node would wait"
-    )
-
-    alone = runner.run(runner.write(big), "--dry-run", "--nodes", "2cpu")
-    assert (alone.returncode, alone.stdout) == (1, "")
-    assert alone.stderr.startswith(first.partition(": ")[0])
-
-
 def test_a_timeout_aborts_by_the_policies_and_a_line_each_says_what_differs_from_a_cluster(
     runner: Runner,
 ) -> None:
