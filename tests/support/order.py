@@ -119,10 +119,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if not hasattr(item.config, "workerinput"):
         return None
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if all(each.passed for each in reports):
-        (told,) = (each for each in reports if each.when == "call")
-        told.duration = sum(each.duration for each in reports)
-        reports = [told]
+    told = [each for each in reports if each.when == "call"]  # none with --setup-only
+    if told and all(each.passed for each in reports):
+        told[0].duration = sum(each.duration for each in reports)
+        reports = told
     for each in reports:
         item.ihook.pytest_runtest_logreport(report=each)
     return True
