@@ -190,13 +190,7 @@ class Simulation:
         for pod in with_priorities(objects.pods, objects.priority_classes):
             self.put_pod(pod)
         if objects.usage:
-            try:
-                state.usage.restore(SavedUsage.read(objects.usage))
-            except msgspec.MsgspecError as error:
-                message = (
-                    f"ConfigMap: data[{STATE_KEY}] is not the saved usage of namespaces: {error}"
-                )
-                raise UnreadableObjectError(message) from error
+            self._restore_usage(objects.usage)
 
     def cycle(self, now: float) -> CycleResult:
         """Run one cycle at a moment.
@@ -254,6 +248,13 @@ class Simulation:
             self.put_pod(pod)
             started.append(pod)
         return started, gone
+
+    def _restore_usage(self, saved: str) -> None:
+        try:
+            self.state.usage.restore(SavedUsage.read(saved))
+        except msgspec.MsgspecError as error:
+            message = f"ConfigMap: data[{STATE_KEY}] is not the saved usage of namespaces: {error}"
+            raise UnreadableObjectError(message) from error
 
     def _bind_claims(self, pod: str) -> None:
         task = self.state.tasks.get(pod)
