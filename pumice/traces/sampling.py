@@ -102,7 +102,7 @@ class Sampler:
             self._idle(there - held, waiting),
         ]
         self._put(self._totals, (np.concatenate(values) * self._three).tolist())
-        for word in words.keys() - samples.waiting.keys():
+        for word in sorted(words.keys() - samples.waiting.keys()):
             samples.waiting[word] = column = array("q", bytes(8 * place))
             self._all.append(column)
         for word, column in samples.waiting.items():
