@@ -85,7 +85,7 @@ JOB_PLUGIN_SUBDOMAIN = warned(
 JOB_PLUGIN_SIZE = warned(
     "JOB-PLUGIN-SIZE",
     "variables that plugins write into a pod are not too large",
-    "Linux refuses an environment variable of more than 128 KiB.",
+    "Linux refuses an environment variable of more than 128 KiB. A Job is refused if a pod, a ConfigMap or a Secret cannot hold what plugins write.",
     "a task of 5,000 replicas with plugin svc",
     compares=True,
 )
