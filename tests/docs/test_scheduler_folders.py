@@ -1,4 +1,4 @@
-"""The picture of the scheduler's rooms in `docs/architecture.md` shows what the files really import."""
+"""The picture of the scheduler's folders in `docs/architecture.md` shows what the files really import."""
 
 import ast
 from pathlib import Path
@@ -7,18 +7,18 @@ _ROOT = Path(__file__).parents[2]
 _SCHEDULER = _ROOT / "pumice/scheduler"
 
 
-def test_the_picture_of_the_rooms_shows_the_imports() -> None:
+def test_the_picture_of_the_folders_shows_the_imports() -> None:
     page = (_ROOT / "docs/architecture.md").read_text()
-    drawn = page.split("<!-- rooms -->\n")[1].split("<!-- end of rooms -->")[0]
+    drawn = page.split("<!-- folders -->\n")[1].split("<!-- end of folders -->")[0]
     assert drawn == picture()
 
 
 def picture() -> str:
-    """The rooms as a diagram: an arrow leads to what a room needs, if no longer way leads there."""
+    """The folders as a diagram: an arrow leads to what a folder needs, if no longer way leads there."""
     needs = _needs()
     arrows = [
-        f"  {room} --> {other}\n"
-        for room, others in sorted(needs.items())
+        f"  {folder} --> {other}\n"
+        for folder, others in sorted(needs.items())
         for other in sorted(others)
         if not any(other in needs[between] for between in others)
     ]
@@ -26,13 +26,13 @@ def picture() -> str:
 
 
 def _needs() -> dict[str, set[str]]:
-    """For each room the rooms that it imports, also by way of files at the root."""
+    """For each folder those that it imports, also by way of files at the root."""
     direct: dict[str, set[str]] = {}
     for path in sorted(_SCHEDULER.rglob("*.py")):
         if (name := path.relative_to(_SCHEDULER).parts[0].removesuffix(".py")) != "__init__":
             direct.setdefault(name, set()).update(_imports(path) - {name})
-    rooms = {name for name in direct if (_SCHEDULER / name).is_dir()}
-    return {room: _reached(room, direct) & rooms for room in rooms}
+    folders = {name for name in direct if (_SCHEDULER / name).is_dir()}
+    return {folder: _reached(folder, direct) & folders for folder in folders}
 
 
 def _imports(path: Path) -> set[str]:
