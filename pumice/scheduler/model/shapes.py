@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta, parse_bool
 from pumice.api.not_here_yet import LONGEST_ABOUT_NODES
-from pumice.api.pods import Affinity, Container, NodeAffinity, Pod, PodSpec, PodStatus, Toleration
+from pumice.api.pods import Affinity, Container, NodeAffinity, Pod, PodSpec, Toleration
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import pod_requests
 from pumice.scheduler.model.affinity_terms import PeerRules, peer_rules, too_long
@@ -122,35 +121,6 @@ class ShapeKey(msgspec.Struct, frozen=True):
     scoring: tuple[str, str]
 
 
-class SpecDemands(NamedTuple):
-    """The fields of a `ShapeKey` that follow from the spec alone, unless a node reports what the pod runs with."""
-
-    requests: tuple[tuple[str, int], ...]
-    scored: tuple[int, int]
-    placement: bytes
-    host_ports: tuple[HostPort, ...]
-    hard_rules: tuple[str, ...]
-
-    @classmethod
-    def of(cls, spec: PodSpec, status: PodStatus) -> "SpecDemands":
-        """Read a spec."""
-        requests = pod_requests(spec, status)
-        about_nodes = {
-            NODE_SELECTOR: spec.node_selector,
-            NODE_AFFINITY: spec.affinity.node_affinity if spec.affinity else None,
-            TOLERATIONS: spec.tolerations,
-        }
-        placement = _ENCODER.encode(tuple(about_nodes.values()))
-        long = _too_long(about_nodes) if len(placement) > LONGEST_ABOUT_NODES else ()
-        return cls(
-            tuple(sorted(requests.items())),
-            _scored(spec),
-            placement,
-            tuple(sorted(set(_host_ports(spec)))),
-            (*_hard_rules(spec), *long),
-        )
-
-
 class ShapeTable:
     """All shapes in use."""
 
@@ -158,7 +128,6 @@ class ShapeTable:
         self._axis = axis
         self._shapes: dict[ShapeKey, PodShape] = {}
         self._unknown: dict[ShapeKey, int] = {}
-        self._demands: dict[bytes, SpecDemands] = {}
         self._next = 0
         self._width = len(axis)
 
@@ -172,14 +141,21 @@ class ShapeTable:
             QuantityError: A request cannot be read.
         """
         spec, meta = pod.spec, pod.metadata
-        demands = self._demands_of(pod)
+        requests = pod_requests(spec, pod.status)
+        about_nodes = {
+            NODE_SELECTOR: spec.node_selector,
+            NODE_AFFINITY: spec.affinity.node_affinity if spec.affinity else None,
+            TOLERATIONS: spec.tolerations,
+        }
+        placement = _ENCODER.encode(tuple(about_nodes.values()))
+        long = _too_long(about_nodes) if len(placement) > LONGEST_ABOUT_NODES else ()
         key = ShapeKey(
-            demands.requests,
-            demands.scored,
-            demands.placement,
-            demands.host_ports,
+            tuple(sorted(requests.items())),
+            _scored(spec),
+            placement,
+            tuple(sorted(set(_host_ports(spec)))),
             tuple(f"{meta.namespace}/{name}" for name in claim_names(meta.name, spec.volumes)),
-            demands.hard_rules,
+            (*_hard_rules(spec), *long),
             _is_revocable(meta),
             peer_rules(pod),
             _scoring(meta),
@@ -188,25 +164,10 @@ class ShapeTable:
         if shape is None:
             vector = self._vector(key)
             shape = self._shapes[key] = PodShape(self._next, key, spec, vector, self._axis.names)
-            if unknown := self._axis.unknown(name for name, _ in key.requests):
+            if unknown := self._axis.unknown(requests):
                 self._unknown[key] = unknown
             self._next += 1
         return shape
-
-    def _demands_of(self, pod: Pod) -> SpecDemands:
-        """What the spec of a pod demands; pods of a gang, and a pod before and after it is bound, differ only in the node."""
-        spec, status = pod.spec, pod.status
-        if status.container_statuses or status.init_container_statuses or status.resources:
-            return SpecDemands.of(spec, status)
-        text = _SPECS.encode(replace(spec, node_name="") if spec.node_name else spec)
-        known = self._demands.get(text)
-        if known is None:
-            known = SpecDemands.of(spec, status)
-            if len(self._demands) >= _MOST_SPECS:
-                self._demands.clear()
-            if len(text) <= _LONGEST_SPEC:
-                self._demands[text] = known
-        return known
 
     def _vector(self, key: ShapeKey) -> Ints:
         vector = self._axis.vector(dict(key.requests))
@@ -256,9 +217,6 @@ class ShapeTable:
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
-_SPECS = msgspec.json.Encoder()
-_MOST_SPECS, _LONGEST_SPEC = 512, 4 * 1024
-"""Specs whose demands are remembered, and the bytes of the longest one."""
 
 
 def _scored(spec: PodSpec) -> tuple[int, int]:
