@@ -309,6 +309,7 @@ class Extensions:
         queue_epochs: Numbers that change when keys of queues have become smaller.
         queue_groups: Which keys a decision changes, for those of `queue_order` that tell.
         queue_room: What a queue may still take, by column; for checks of `allocatable` that are about amounts only.
+        queue_waits: Whether a queue that may take a pod has room for it only once pods that terminate have ended.
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
         reclaimer_classes: The same for `reclaimable`.
         why_spared: What plugins say about the pods that they spare.
@@ -362,6 +363,7 @@ class Extensions:
         self.queue_epochs: list[Callable[[], int]] = []
         self.queue_groups: list[QueueGroups] = []
         self.queue_room: list[Callable[[Queue], Ints]] = []
+        self.queue_waits: list[Callable[[Queue, TaskInfo, Ints], bool]] = []
         self.preemptor_classes: list[Callable[[Preemptor], Hashable]] = []
         self.reclaimer_classes: list[Callable[[Preemptor], Hashable]] = []
         self.why_spared: dict[str, WhySpared] = {}

@@ -189,6 +189,7 @@ class Registrar:
         *,
         wakes: Cause = Cause.ANY,
         room: Callable[[Queue], Ints] | None = None,
+        waits: Callable[[Queue, TaskInfo, Ints], bool] | None = None,
     ) -> None:
         """Register a check why a queue cannot take a pod.
 
@@ -200,9 +201,12 @@ class Registrar:
             wakes: What a refusal depends on.
             room: What a queue may still take, by column; it follows what is placed. Pods that ask for more together are not all let
                 in by `check`.
+            waits: Whether a queue has room for a pod that it may take only once pods that terminate have ended, of which it gets what
+                they hold, by row of the queue and column. The pod is then promised its place.
         """
-        if self._add(self._extensions.allocatable, check, wakes) and room is not None:
-            self._extensions.queue_room.append(room)
+        if self._add(self._extensions.allocatable, check, wakes):
+            self._extensions.queue_room += [room] if room is not None else []
+            self._extensions.queue_waits += [waits] if waits is not None else []
 
     def preemptive(self, check: Callable[[Queue, TaskInfo], Reason | None]) -> None:
         """Register a check why a queue may not reclaim from other queues what a pod needs."""

@@ -90,7 +90,7 @@ def _of_unready(session: Session, job: JobInfo, outcome: JobOutcome) -> tuple[Re
         return None
     if next_phase(job, job.status.phase, unschedulable=False) == "Completed":
         return (_remainder(session, job, outcome), False) if job.counts[PENDING] else None
-    promised = _promised(session, job)
+    promised = _promised(session, job, outcome)
     if promised is not None:
         return promised, True
     invalid = session.answers.why_invalid(job)
@@ -105,7 +105,7 @@ def _is_arriving(session: Session, job: JobInfo) -> bool:
     return job.valid < job.min_member and session.now < moment + session.state.delays.arrival
 
 
-def _promised(session: Session, job: JobInfo) -> Reason | None:
+def _promised(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason | None:
     places = {
         task.key: session.pipelined[task.key]
         for task in job.tasks.values()
@@ -116,6 +116,10 @@ def _promised(session: Session, job: JobInfo) -> Reason | None:
     nodes = listed(sorted(set(places.values())))
     waiting = "1 pod waits" if len(places) == 1 else f"{len(places)} pods wait"
     message = f"{waiting} for terminating pods to leave {nodes}"
+    if outcome.waits_for_queue:
+        message = (
+            f"{waiting} for terminating pods to end, which count in queue {job.queue} until then"
+        )
     return Reason("Pipelined", message, {"places": dict(sorted(places.items()))})
 
 
@@ -259,7 +263,7 @@ def _remainder(session: Session, job: JobInfo, outcome: JobOutcome) -> Reason:
     if 0 < job.min_member <= job.ready:
         start += f" beyond the minimum of {job.min_member}"
     details: dict[str, object] = {"tasks": len(job.tasks), "waiting": waiting}
-    promised = _promised(session, job)
+    promised = _promised(session, job, outcome)
     if promised is not None:
         return Reason("Pipelined", promised.message, details | promised.details)
     if outcome.failed is not None:

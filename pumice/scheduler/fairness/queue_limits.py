@@ -194,6 +194,10 @@ class PathLimits:
         limit = self._exceeded(row, task)
         return limit.row if limit is not None else None
 
+    def waits(self, row: int, task: TaskInfo, leaving: Ints) -> bool:
+        """Whether a queue has room for a pod only once pods that terminate have ended, which hold `leaving`."""
+        return self._exceeded(row, task, self._held + leaving) is not None
+
     def room(self, row: int) -> Ints:
         """What a queue may still take, by column."""
         found = self._paths.get(row)
@@ -206,11 +210,13 @@ class PathLimits:
             self.guarantees.narrow(row, room)
         return room
 
-    def _exceeded(self, row: int, task: TaskInfo) -> _Limit | None:
+    def _exceeded(self, row: int, task: TaskInfo, held: Ints | None = None) -> _Limit | None:
         limits = self._limits.get(row)
         if limits is None:
             limits = self._limits[row] = self._limits_of(row)
-        vector, held = task.shape.vector, self._held
+        vector = task.shape.vector
+        if held is None:
+            held = self._held
         for limit in limits:
             asks = vector.item(limit.column)
             if asks and held.item(limit.row, limit.column) + asks > limit.amount:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pumice.api.nodes import Node
 from pumice.api.quantities import MILLI, parse_milli
-from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Axis, Ints
+from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Axis, Bools, Ints
 from pumice.scheduler.model.host_ports import PortBlock
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable
@@ -282,6 +282,12 @@ class NodeTable:
         for array in arrays:
             array.flags.writeable = False
         return Rows(count, *arrays)
+
+    def terminating(self, unready: Bools) -> list[TaskInfo]:
+        """Pods that terminate on nodes that are ready; of others nobody may ever see the end."""
+        rows = np.flatnonzero(self._releasing[: len(self.order)].any(axis=1) & ~unready)
+        tasks = [task for row in rows.tolist() for task in self.order[row].tasks.values()]
+        return [task for task in tasks if task.status is RELEASING]
 
     def free(self, rows: int | Ints) -> Ints:
         """What is free on a node, or on several, once terminating pods are gone, by column; a copy."""

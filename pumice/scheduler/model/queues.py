@@ -14,7 +14,7 @@ from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import QueueAmounts, QueueLimits
-from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 
 MAX_DEPTH = 64
 """Levels of queues that count; admission allows fewer."""
@@ -246,6 +246,15 @@ class QueueTable:
         if self._limits is None:
             self._limits = QueueLimits.of(self.queues, self.amounts, self._axis)
         return self._limits
+
+    def sums(self, tasks: Iterable[TaskInfo], jobs: Mapping[str, JobInfo]) -> Ints:
+        """What pods ask for, by row of the queue to which they are charged and column."""
+        found = np.zeros_like(self.allocated)
+        for task in tasks:
+            row = jobs[task.job].holder(task).row if task.job else -1
+            if row >= 0:
+                found[row] += task.shape.vector
+        return found
 
     def below(self, amounts: Ints) -> Ints:
         """Sums over each queue and those below it, of amounts by row and column."""

@@ -205,6 +205,8 @@ class Filling:
         if row == NOWHERE:
             return False
         node = session.state.nodes.order[row]
+        if not self._promises and session.waits_for_queue(self._queue, task):
+            is_later = self._outcome.waits_for_queue = True
         if is_later or self._promises:
             self._statement.pipeline(task, node)
         else:

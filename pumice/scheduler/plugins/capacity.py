@@ -55,7 +55,9 @@ class Capacity:
         self._claims: Ints | None = None
         groups = QueueGroups(self._groups, table.names) if in_tree else QueueGroups()
         register.queue_order(self._key, groups=groups)
-        register.allocatable(self._why_not_allocatable, wakes=Cause.SHARES, room=self._room)
+        register.allocatable(
+            self._why_not_allocatable, wakes=Cause.SHARES, room=self._room, waits=self._waits
+        )
         register.preemptive(self._why_not_preemptive)
         register.reclaimable(self._may_go, by=self._class_of)
         register.job_enqueueable(self._vote, wakes=Cause.SHARES, by=any_gang)
@@ -122,6 +124,11 @@ class Capacity:
         if row in self._above:
             return self._why_not_leaf(queue.metadata.name)
         return self._limits.why_not(row, task)
+
+    def _waits(self, queue: Queue, task: TaskInfo, leaving: Ints) -> bool:
+        if self._in_tree:
+            leaving = self._table.below(leaving)
+        return self._limits.waits(self._table.rows[queue.metadata.name], task, leaving)
 
     def _room(self, queue: Queue) -> Ints:
         return self._limits.room(self._table.rows[queue.metadata.name])

@@ -57,7 +57,7 @@ class Proportion:
         self._divide()
         register.queue_order(self._key, groups=QueueGroups())
         register.overused(self._is_overused, wakes=Cause.SHARES)
-        register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room)
+        register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room, waits=self._waits)
         register.preemptive(self._why_not)
         register.reclaimable(self._exceeding, by=any_preemptor)
         register.job_enqueueable(self._vote, wakes=Cause.SHARES, by=any_gang)
@@ -136,6 +136,15 @@ class Proportion:
             if column != PODS and held.item(column) + need.amount > limits[column]:
                 return self._refuse(queue, row, task)
         return None
+
+    def _waits(self, queue: Queue, task: TaskInfo, leaving: Ints) -> bool:
+        row = self._session.shares.rows[queue.metadata.name]
+        held, limits = self._session.shares.allocated[row] + leaving[row], self._capability[row]
+        return any(
+            held.item(need.column) + need.amount > limits.item(need.column)
+            for need in task.shape.needs
+            if need.column != PODS
+        )
 
     def _room(self, queue: Queue) -> Ints:
         row = self._session.shares.rows[queue.metadata.name]

@@ -273,6 +273,10 @@ class PluginAnswers:
             known = self._queue_room[name] = moment, np.minimum.reduce(rooms)
         return not ((needs > known[1]) & (needs > 0)).any()
 
+    def waits(self, queue: Queue, task: TaskInfo, leaving: Ints) -> bool:
+        """Whether a queue has room for a pod only once pods that terminate have ended, which hold `leaving`."""
+        return any(each(queue, task, leaving) for each in self._extensions.queue_waits)
+
     def why_not_preemptive(self, queue: Queue, task: TaskInfo) -> Reason | None:
         """Why a queue may not take back from others what a pod needs."""
         return _first(each.call(queue, task) for each in self._extensions.preemptive)

@@ -35,6 +35,7 @@ class JobOutcome:
         refused: Pods that were not placed for a reason of their own, such as the queue's limit.
         causes: What its refusals depend on.
         likeness: See `Parked.likeness`.
+        waits_for_queue: Whether a pod of it waits until pods that terminate count no more in its queue, or in one above it.
         is_over_share: Whether its queue had no room for it, or did not let it in.
         stays_in_line: Whether it has begun, so that it was not refused with the gangs behind one that does not fit.
     """
@@ -48,5 +49,6 @@ class JobOutcome:
     likeness: Hashable = None
     refused: Reason | None = None
     causes = int(Cause.ITSELF)
+    waits_for_queue = False
     is_over_share = False
     stays_in_line = False

@@ -88,6 +88,7 @@ class Session:
         self.transactions: dict[str, int] = {}
         self.spared: dict[str, dict[str, EvictionFailure]] = {}
         self.skipped: set[str] = set()
+        self._leaving: tuple[int, Ints | None] = (-1, None)
         self._statements: list[Statement] = []
         self._kept: list[Statement] = []
         self._looks = 0
@@ -218,6 +219,16 @@ class Session:
         """The ranking of a pod's class."""
         gang = "" if self.state.reservation is None else self._target(task)
         return self._rankings.ranking(task, queue, gang)
+
+    def waits_for_queue(self, queue: Queue, task: TaskInfo) -> bool:
+        """Whether a queue that may take a pod has room for it only once pods that terminate have ended."""
+        evicted = len(self.committed.evicted)
+        if evicted != self._leaving[0]:
+            tasks = self.state.nodes.terminating(self.state.facts.unready)
+            amounts = self.state.shares.sums(tasks, self.state.jobs) if tasks else None
+            self._leaving = evicted, amounts
+        leaving = self._leaving[1]
+        return leaving is not None and self.answers.waits(queue, task, leaving)
 
     def suiting(self, task: TaskInfo, queue: str) -> Bools:
         """Nodes that the filters leave to a pod whose answers no placement changes; to be read only."""

@@ -163,7 +163,7 @@ def test_a_gang_at_which_a_plugin_raises_waits_for_that_and_the_others_have_thei
         pod_groups=msgspec.convert(groups, list[PodGroup]),
         pods=msgspec.convert(pods, list[Pod]),
     )
-    follower = Follower(faulty_config(Fault("job_ready", "bad")))
+    follower = Follower(faulty_config(Fault("allocatable", "bad")))
     found = follower.look(ReadableCluster(None, objects), _NOW).pending
-    assert "ZeroDivisionError: fault at job_ready" in found["default/bad"].message
+    assert "ZeroDivisionError: fault at allocatable" in found["default/bad"].message
     assert "needs 9 cpu on one node" in found["default/good"].message
