@@ -31,7 +31,7 @@ from pumice.controller.podgroups import COPIED, LAST_APPLIED, note_of_copies
 
 _ENCODER = msgspec.json.Encoder()
 _LONGEST = 8 * 1024
-"""Bytes of the longest pod template whose usage is remembered."""
+"""Bytes of the longest pod template whose usage is remembered, and of all names of resources whose quantities are."""
 
 
 def wanted(
@@ -205,7 +205,8 @@ def min_resources(
     for task, count in needed_pods(by_priority(tasks, priorities), minimum):
         if count:
             add(total, _usage(job, task), count)
-    return dict(_written(tuple(sorted(total.items()))))
+    write = _written if sum(map(len, total)) <= _LONGEST else _written.__wrapped__
+    return dict(write(tuple(sorted(total.items()))))
 
 
 def by_priority(tasks: Sequence[Task], priorities: Mapping[str, int]) -> list[Task]:

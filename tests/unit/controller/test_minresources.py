@@ -1,5 +1,6 @@
 """What a Job asks for at least."""
 
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -141,3 +142,18 @@ def test_a_template_that_is_nested_too_deeply_is_named() -> None:
     )
     with pytest.raises(UnusableError, match=r"spec\.tasks\[0\]\.template\.spec cannot be read"):
         min_resources(subject, subject.tasks, 1, {})
+
+
+def test_what_jobs_with_many_resources_ask_for_is_not_kept() -> None:
+    kept = []
+    tracemalloc.start()
+    try:
+        for number in range(4):
+            requests = {f"example.com/{number}-{each}": 1 for each in range(1000)}
+            containers = [{"name": "main", "resources": {"requests": requests}}]
+            tasks = [msgspec.convert(task("a", 1, spec={"containers": containers}), Task)]
+            assert len(min_resources(msgspec.convert(job(), Job), tasks, 1, {})) == 2002
+            kept.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert kept[-1] < kept[0] + 100_000
