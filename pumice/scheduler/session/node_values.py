@@ -22,7 +22,7 @@ WORST = -np.inf
 """Value of a node that pods cannot use."""
 
 _AHEAD = 16
-"""Rows computed at once for a node that has just taken a pod."""
+"""Values of a node that are computed at once: as it is, and with further pods of the class, which often follow."""
 
 _MANY = 64
 """Touched rows from which on the whole column is computed again."""
