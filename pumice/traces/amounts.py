@@ -5,8 +5,6 @@ import re
 from pumice.api.names import qualified_name_problem
 from pumice.api.quantities import QuantityError, parse_milli
 
-__all__ = ["GPU", "read_amounts", "resource"]
-
 GPU = "nvidia.com/gpu"
 """The resource that `gpu` stands for."""
 

@@ -25,8 +25,6 @@ from pumice.scheduler.simulate import ClusterObjects, Simulation
 from pumice.traces.controlled_job import ControlledJob, key_of
 from pumice.traces.jobs import ControlledJobs
 
-__all__ = ["MOST_CYCLES", "ClusterListener", "Ending", "VirtualCluster", "pod_key"]
-
 MOST_CYCLES = 1000
 """Maximum number of cycles at one moment: a configuration may evict pods in circles."""
 

@@ -30,8 +30,6 @@ from pumice.traces.past_jobs import (
 from pumice.traces.past_times import Raw, part, text
 from pumice.traces.trace import LINES_LIMIT, Trace, TraceError, TraceJob
 
-__all__ = ["read_cluster_past"]
-
 _OVER = {"Succeeded", "Failed"}
 _STAY = {
     kinds.HYPER_NODE,

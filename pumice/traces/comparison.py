@@ -11,8 +11,6 @@ import msgspec
 from pumice.traces.job_measures import JobMeasures
 from pumice.traces.measures import Measures
 
-__all__ = ["ChangedJob", "Differences", "differences"]
-
 _MOST = 10
 """Jobs that are listed as gaining, and as losing, most."""
 

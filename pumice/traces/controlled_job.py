@@ -12,8 +12,6 @@ from pumice.api.pods import Pod, PodSpec
 from pumice.controller.jobs.phases import ABORTED, FINISHED, phase_of
 from pumice.controller.podgroups import ADMITTED, BROKEN, condition_of
 
-__all__ = ["ControlledJob", "key_of", "without_uids"]
-
 _NO_UID = "00000000-0000-0000-0000-000000000000"
 
 

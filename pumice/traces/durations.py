@@ -10,8 +10,6 @@ from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job
 from pumice.api.meta import ObjectMeta
 
-__all__ = ["JobDurations", "stated"]
-
 _COMPLETED = "Completed"
 
 

@@ -22,8 +22,6 @@ from pumice.traces.stories import Stories
 from pumice.traces.submission import Admitted, JobSubmissions, with_named
 from pumice.traces.trace import Trace
 
-__all__ = ["TraceRun"]
-
 _MICRO = 1_000_000
 
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import mul
 
-__all__ = ["Period", "Ticks"]
-
 
 class Ticks:
     """A scale on which given moments are whole numbers.

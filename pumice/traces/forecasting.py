@@ -23,8 +23,6 @@ from pumice.traces.cluster import Ending, VirtualCluster, pod_key
 from pumice.traces.controlled_job import ControlledJob
 from pumice.traces.durations import JobDurations, stated
 
-__all__ = ["ForecastCluster", "StartForecast"]
-
 _BEFORE = ("", "Pending", "Inqueue")
 _WAITS = ("", "Pending", "Restarting")
 _NEW = "new"

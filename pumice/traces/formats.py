@@ -11,8 +11,6 @@ from pumice.traces.own_format import read_csv, read_json_lines
 from pumice.traces.swf import read_swf
 from pumice.traces.trace import Trace, TraceError
 
-__all__ = ["TraceFormat", "is_openb_nodes", "read_trace"]
-
 
 class TraceFormat(StrEnum):
     """Names of the formats."""

@@ -16,8 +16,6 @@ import numpy as np
 from pumice.traces.amounts import GPU
 from pumice.traces.trace import TraceError
 
-__all__ = ["TraceShape", "generated"]
-
 DAY = 86_400.0
 _BLOCK = 4096
 _STEPS = 50

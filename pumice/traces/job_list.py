@@ -21,18 +21,6 @@ from pumice.traces.trace import (
     TraceJob,
 )
 
-__all__ = [
-    "UTF_8_MARK",
-    "BadLineError",
-    "JobList",
-    "by_name",
-    "decoded",
-    "label",
-    "number",
-    "whole",
-    "written_lines",
-]
-
 UTF_8_MARK = b"\xef\xbb\xbf"
 """With what some programs begin a file of UTF-8."""
 

@@ -7,8 +7,6 @@ import msgspec
 
 from pumice.traces.records import JobRecord, Past
 
-__all__ = ["Distribution", "JobMeasures", "distribution", "measured_jobs"]
-
 BOUND = 10.0
 """Seconds that the bounded slowdown takes a shorter job to run.
 

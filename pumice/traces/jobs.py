@@ -21,8 +21,6 @@ from pumice.plugins import Registry
 from pumice.traces.controlled_job import ControlledJob, key_of
 from pumice.traces.plan_execution import ControllerChanges, PlanExecution
 
-__all__ = ["PASSES", "ControlledJobs"]
-
 ALL_AT_ONCE = Limits(window=LIMITS.max_pods)
 """Limits without windows: there is no API server to protect."""
 

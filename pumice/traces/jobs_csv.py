@@ -11,8 +11,6 @@ from pumice.traces.job_measures import JobMeasures
 from pumice.traces.places import PodPlaces
 from pumice.traces.records import JobRecord, Past
 
-__all__ = ["COLUMNS", "interval_set", "write_jobs"]
-
 COLUMNS = (
     "jobID",
     "workload_name",

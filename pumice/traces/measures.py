@@ -16,8 +16,6 @@ from pumice.traces.exact import Period, Ticks
 from pumice.traces.job_measures import Distribution, JobMeasures, distribution, measured_jobs
 from pumice.traces.records import JobRecord, Outcome, Past, QueueSamples
 
-__all__ = ["Measures", "measure", "measured_period", "size_class"]
-
 _MILLI_HOUR = 1000 * 3600
 _OVER: tuple[Outcome, ...] = ("Completed", "Failed", "Refused")
 _NOT_TAKEN: tuple[Outcome, ...] = ("Refused", "Unreached")

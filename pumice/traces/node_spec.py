@@ -9,8 +9,6 @@ from pumice.api.nodes import Node, NodeStatus
 from pumice.traces.amounts import read_amounts
 from pumice.traces.trace import TraceError, TraceJob
 
-__all__ = ["NODES_LIMIT", "asked_resources", "nodes_of"]
-
 NODES_LIMIT = 100_000
 
 _GROUP = re.compile(r"(?:(?P<count>\d+)x)?(?P<amounts>[^+]+)", re.ASCII)

@@ -22,8 +22,6 @@ from pumice.traces.node_spec import NODES_LIMIT
 from pumice.traces.own_format import csv_rows
 from pumice.traces.trace import Trace, TraceError, TraceJob
 
-__all__ = ["NODE_COLUMNS", "POD_COLUMNS", "read_openb_nodes", "read_openb_pods"]
-
 POD_COLUMNS = (
     "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "pod_phase",
     "creation_time", "deletion_time", "scheduled_time",

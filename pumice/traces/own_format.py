@@ -30,8 +30,6 @@ from pumice.traces.job_list import (
 )
 from pumice.traces.trace import REPLICAS_LIMIT, Trace, TraceError, TraceJob
 
-__all__ = ["FIELDS", "csv_rows", "gang_size", "read_csv", "read_json_lines"]
-
 FIELDS = (
     "submit", "duration", "name", "queue", "priority", "replicas", "min", "requests",
     "user", "topology", "manifest", "fails",

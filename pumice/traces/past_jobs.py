@@ -13,8 +13,6 @@ from pumice.traces.own_format import gang_size
 from pumice.traces.past_times import Raw, Times, listed, part, text, times_of_gang, times_of_job
 from pumice.traces.trace import TraceJob
 
-__all__ = ["gang_of", "group_of_job", "is_of_job", "key", "trace_job_of_gang", "trace_job_of_job"]
-
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SCHEDULER = "schedulerName"
 _PLACING = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")

@@ -11,8 +11,6 @@ from pumice.api.durations import parse_seconds
 from pumice.api.meta import parse_time
 from pumice.traces.job_list import BadLineError
 
-__all__ = ["Raw", "Times", "listed", "part", "text", "times_of_gang", "times_of_job"]
-
 Raw = dict[str, Any]
 
 _OVER = {"Completed", "Failed", "Terminated", "Aborted"}

@@ -10,8 +10,6 @@ from itertools import count
 
 from pumice.traces.records import Past, PodRuns
 
-__all__ = ["PodPlaces"]
-
 _END, _START, _END_OF_AN_INSTANT = 0, 1, 2
 """At one moment, places are freed before others are given; pods that ran for no time free theirs last."""
 

@@ -22,8 +22,6 @@ from pumice.controller.plan import (
 )
 from pumice.traces.controlled_job import ControlledJob, key_of
 
-__all__ = ["ControllerChanges", "PlanExecution"]
-
 _SPECS = 3
 """Specs that are kept beside the newest: the tasks of a Job, in whose order its pods are created, rarely alternate."""
 

@@ -13,8 +13,6 @@ import msgspec
 from pumice.api.requests import Amounts
 from pumice.traces.trace import TraceJob
 
-__all__ = ["JobRecord", "Outcome", "Past", "PodRuns", "Progress", "QueueSamples", "Samples"]
-
 Outcome = Literal["Completed", "Failed", "Running", "Waiting", "Refused", "Unreached"]
 """How a job ended, or where it was when the run stopped: `Running` has at least `min` pods that run, `Unreached` was not submitted yet."""
 

@@ -17,8 +17,6 @@ from pumice.scheduler.model.shapes import Need, PodShape
 from pumice.scheduler.simulate import Simulation
 from pumice.traces.records import QueueSamples, Samples
 
-__all__ = ["PodKind", "Sampler"]
-
 _MILLI = 1000
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")

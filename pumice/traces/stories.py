@@ -9,8 +9,6 @@ from pumice.api.pods import Pod
 from pumice.traces.controlled_job import ControlledJob
 from pumice.traces.records import JobRecord, PodRuns, RunEnd
 
-__all__ = ["Stories"]
-
 _Run = tuple[int, float, float | None, RunEnd, int]
 """Node, start, end, way of ending, and task of one pod's run."""
 

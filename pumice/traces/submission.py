@@ -21,8 +21,6 @@ from pumice.controller.jobs.subject import UnusableError, min_available, read
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.trace import Trace, TraceJob
 
-__all__ = ["Admitted", "JobKind", "JobSubmissions", "job_manifest", "with_named"]
-
 _SET_BY_CLUSTER = {
     "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
     "deletionGracePeriodSeconds", "managedFields", "selfLink",

@@ -15,8 +15,6 @@ import re
 from pumice.traces.job_list import BadLineError, JobList, decoded, number, whole, written_lines
 from pumice.traces.trace import REPLICAS_LIMIT, YEAR_2000, Trace, TraceJob
 
-__all__ = ["read_swf"]
-
 FIELDS = 18
 _LARGEST = 1e15
 

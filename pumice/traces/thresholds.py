@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Threshold", "ThresholdError"]
-
 _COMPARISONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,

@@ -11,16 +11,6 @@ import msgspec
 from pumice.api.nodes import Node
 from pumice.scheduler.simulate import ClusterObjects
 
-__all__ = [
-    "LINES_LIMIT",
-    "REPLICAS_LIMIT",
-    "YEAR_2000",
-    "SkippedLine",
-    "Trace",
-    "TraceError",
-    "TraceJob",
-]
-
 LINES_LIMIT = 1_000_000
 """Lines that are read of a trace."""
 

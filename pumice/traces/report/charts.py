@@ -12,25 +12,6 @@ from numpy.typing import NDArray
 
 from pumice.api.durations import human_duration
 
-__all__ = [
-    "BOTTOM",
-    "HEIGHT",
-    "LEFT",
-    "POINTS",
-    "RIGHT",
-    "TOP",
-    "WIDTH",
-    "Chart",
-    "ChartAxis",
-    "Floats",
-    "Mark",
-    "area",
-    "level_axis",
-    "line",
-    "steps",
-    "time_axis",
-]
-
 Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 720, 240

@@ -25,8 +25,6 @@ from pumice.traces.report.charts import (
     time_axis,
 )
 
-__all__ = ["COLOURS", "queue_ranks", "shares", "utilization", "waiting", "waits"]
-
 COLOURS = 8
 """Colours of lines and bars; what is beyond them is drawn as one, in grey."""
 

@@ -8,17 +8,6 @@ from typing import Any
 from pumice.api.durations import human_duration
 from pumice.traces.job_measures import JobMeasures
 
-__all__ = [
-    "Cell",
-    "FigureRow",
-    "cell_of",
-    "groups",
-    "never_started",
-    "paths_of",
-    "rows_of_summary",
-    "shown",
-]
-
 _RATIOS = ("utilization", "fragmentation", "goodput")
 _TIMES = ("makespan", "wait", "turnaround", "below_deserved", "wait_by")
 _APART = ("wait_by", "is_whole")

@@ -14,8 +14,6 @@ from pumice.traces.records import Past
 from pumice.traces.report.charts import BOTTOM, TOP, Chart, ChartAxis, Mark, time_axis
 from pumice.traces.report.curves import COLOURS, Span
 
-__all__ = ["by_node", "by_queue"]
-
 _BARS = 1500
 _LANES = 320
 """Most bars, and places on which they lie, that are drawn one by one."""

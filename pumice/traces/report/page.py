@@ -15,8 +15,6 @@ from pumice.traces.report.curves import queue_ranks, shares, utilization, waitin
 from pumice.traces.report.figures import groups, never_started, rows_of_summary, shown
 from pumice.traces.report.gantt import by_node, by_queue
 
-__all__ = ["MeasuredRun", "report"]
-
 
 @dataclass
 class MeasuredRun:

@@ -24,6 +24,8 @@ from tests.support.images.debian import DebianError, unpack
 from tests.support.images.finishing import finish, finish_wheels, packages_of
 from tests.support.wheels import WheelError, install, install_locked
 
+__all__ = ["GIVEN", "Builder", "ImageError"]
+
 GIVEN = "PUMICE_TEST_IMAGES"
 """Variable that names a folder with layers of one's own."""
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from tests.support import apt
 from tests.support.images.recipe import KEYRING, MIRROR, SUITE
 
+__all__ = ["DebianError", "unpack"]
+
 MERGED = ("bin", "sbin", "lib", "lib64")
 USELESS = ("usr/share/doc", "usr/share/info", "usr/share/locale", "usr/share/man")
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from tests.support.images.recipe import PYTHON
 
+__all__ = ["finish", "finish_wheels", "packages_of"]
+
 FILES = {
     "etc/passwd": (
         "root:x:0:0:root:/root:/bin/bash\n"

@@ -9,6 +9,20 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+__all__ = [
+    "BASE",
+    "IMAGES",
+    "KEYRING",
+    "LAYERS",
+    "LOCKED",
+    "MIRROR",
+    "PACKAGES",
+    "PINS",
+    "PYTHON",
+    "SUITE",
+    "digest",
+]
+
 MIRROR = "http://deb.debian.org/debian"
 SUITE = "bookworm"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
