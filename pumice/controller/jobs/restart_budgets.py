@@ -200,7 +200,7 @@ def most_restarted(text: str, names: PodNames) -> tuple[int, str]:
             continue
         if kind in _NUMBERED and first is not None:
             count, found = tally.count, described((kind, task, str(first)), names)
-        elif kind == "task":
+        elif kind == "task" and not indexes:
             count, found = tally.count, described((kind, task, ""), names)
     return count, found
 

@@ -58,7 +58,16 @@ def test_a_restart_reads_as_it_was_written(pods: set[str]) -> None:
 
 @given(st.dictionaries(UNITS, st.builds(RestartCount, st.integers(1, 99), st.integers(0, 6))))
 def test_tallies_read_as_they_were_written(tallies: dict[RestartUnit, RestartCount]) -> None:
-    assert restart_budgets.read(restart_budgets.write(tallies), NAMES) == tallies
+    text = restart_budgets.write(tallies)
+    assert restart_budgets.read(text, NAMES) == tallies
+    most = max((each.count for each in tallies.values()), default=0)
+    assert restart_budgets.most_restarted(text, NAMES)[0] == most
+
+
+def test_an_entry_that_cannot_be_read_is_not_what_was_restarted_most() -> None:
+    text = "task/ps/0=9/1 pod/worker/=8/1 pod/x/0=7/1 task/ps=2/1"
+    assert list(restart_budgets.read(text, NAMES)) == [("task", "ps", "")]
+    assert restart_budgets.most_restarted(text, NAMES) == (2, "task ps")
 
 
 def test_a_restart_of_many_partitions_is_written_as_ranges() -> None:
