@@ -284,7 +284,7 @@ class NodeTable:
         return Rows(count, *arrays)
 
     def terminating(self, unready: Bools) -> list[TaskInfo]:
-        """Pods that terminate on nodes that are ready; of others nobody may ever see the end."""
+        """Pods that terminate on nodes that are ready; the end of others may never be reported."""
         rows = np.flatnonzero(self._releasing[: len(self.order)].any(axis=1) & ~unready)
         tasks = [task for row in rows.tolist() for task in self.order[row].tasks.values()]
         return [task for task in tasks if task.status is RELEASING]
