@@ -164,7 +164,7 @@ def refusal(message: str, shortages: Sequence[Deficit], plain: str = "", **detai
 def demand(job: JobInfo, task: TaskInfo) -> tuple[Ints, Ints]:
     """Amounts that the pods of a gang hold tentatively, and the amounts that it needs for its minimum, including them.
 
-    For a gang that has its minimum these are nothing, and what the single pod asks for.
+    For a gang that has its minimum, or is promised it, these are nothing, and what the single pod asks for.
     """
     nothing: Ints = np.zeros_like(job.allocated)
     if job.ready >= job.min_member:
@@ -173,6 +173,8 @@ def demand(job: JobInfo, task: TaskInfo) -> tuple[Ints, Ints]:
     held = sum((each.shape.vector for each in tentative), nothing)
     waiting = [each for each in job.tasks.values() if each.status is SchedulingStatus.PENDING]
     firm = job.ready - sum(each.status is SchedulingStatus.ALLOCATED for each in tentative)
+    if firm + len(tentative) >= job.min_member:
+        return nothing, task.shape.vector
     if all(each.shape is task.shape for each in (*tentative, *waiting)):
         return held, (job.min_member - firm) * task.shape.vector
     return held, held + job.pending

@@ -7,6 +7,7 @@ import pytest
 
 from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE
+from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod, pod_group, queue
 
 EVERY = 30.0
@@ -283,3 +284,23 @@ def test_what_is_said_of_a_gang_holds_when_it_loses_a_pod_to_another_in_a_cycle_
     result = scenario.cycle()
     assert len(result.evicted) == 1
     assert result.pending["ns/g"] == said
+
+
+@pytest.mark.parametrize("plugin", ["proportion", "capacity"])
+def test_a_queue_that_refuses_a_pod_beyond_a_promised_minimum_says_what_it_lacks(
+    plugin: str,
+) -> None:
+    case = {
+        "nodes": [["n", 8, "64Gi"]],
+        "queues": [["team", {"capability": {"cpu": 2}}]],
+        "podgroups": [["ns", "g", "team", 2, "Inqueue"]],
+        "pod_sets": [{"pg": "g", "count": 3}],
+    }
+    session = open_session(Scenario(case, config_text([["gang"], [plugin]])))
+    *promised, other = session.state.jobs["ns/g"].tasks.values()
+    statement = session.statement()
+    for task in promised:
+        statement.pipeline(task, session.state.nodes.order[0])
+    refusal = session.answers.why_not_allocatable(session.state.queues["team"], other)
+    assert refusal is not None
+    assert "2 of 2 cpu used, 0 more allowed, needs 1" in refusal.message
