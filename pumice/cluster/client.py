@@ -40,11 +40,7 @@ Object = dict[str, Any]
 
 
 class Client:
-    """A session with one API server. Create it with `connect`; tasks may share it.
-
-    Attributes:
-        raw: Sends any request, for paths without a kind (`/readyz`, `/openapi/v3`); as `Transport.request`.
-    """
+    """A session with one API server. Create it with `connect`; tasks may share it."""
 
     def __init__(
         self,
@@ -61,7 +57,6 @@ class Client:
             fail_fast: Whether a server that has never answered is reported after one attempt, for commands of users.
         """
         self._transport = Transport(connection, clock=clock, fail_fast=fail_fast)
-        self.raw = self._transport.request
 
     @classmethod
     @asynccontextmanager
@@ -316,6 +311,18 @@ class Client:
             "metadata": {"name": pod, "namespace": namespace},
         } | ({"deleteOptions": options} if options else {})
         await self._transport.request("POST", f"{POD.path(pod, namespace)}/eviction", body)
+
+    async def raw(
+        self,
+        method: str,
+        path: str,
+        body: Body = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Send any request, for paths without a kind (`/readyz`, `/openapi/v3`)."""
+        return await self._transport.request(method, path, body, query=query, headers=headers)
 
     async def _object(
         self,

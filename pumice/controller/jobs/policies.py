@@ -114,21 +114,23 @@ class Policies:
             return _SYNC
         if request.version is not None and request.version < self._job.status.version:
             return _SYNC
-        own = self._first(request, request.task) if request.task in self._of_tasks else _SYNC
-        return self._first(request, "") if own is _SYNC else own
+        for task in (request.task, "") if request.task in self._of_tasks else ("",):
+            alike = request.event, task, request.exit_codes
+            found = self._chosen.get(alike)
+            if found is None:
+                found = self._chosen[alike] = self._first(request, task)
+            if found is not _SYNC:
+                return found
+        return _SYNC
 
     def _first(self, request: PolicyRequest, task: str) -> PolicyChoice:
         """What the first policy of a task that matches says, or of the Job for an empty name; `_SYNC` if none does."""
-        alike = request.event, task, request.exit_codes
-        found = self._chosen.get(alike)
-        if found is None:
-            matching = (
-                PolicyChoice(policy.action or SYNC_JOB, _delay(policy), path)
-                for path, policy in self._placed(task)
-                if _matches(policy, request)
-            )
-            found = self._chosen[alike] = next(matching, _SYNC)
-        return found
+        matching = (
+            PolicyChoice(policy.action or SYNC_JOB, _delay(policy), path)
+            for path, policy in self._placed(task)
+            if _matches(policy, request)
+        )
+        return next(matching, _SYNC)
 
     def awaited(self, task: str) -> tuple[int, ...]:
         """The exit code for which a policy about a task has a timeout; empty if there are several."""
