@@ -201,8 +201,7 @@ class Registrar:
             wakes: What a refusal depends on.
             room: What a queue may still take, by column; it follows what is placed. Pods that ask for more together are not all let
                 in by `check`.
-            waits: Whether a queue has room for a pod that it may take only once pods that terminate have ended, of which it gets what
-                they hold, by row of the queue and column. The pod is then promised its place.
+            waits: Whether it may take a pod only once pods that terminate have ended, which hold these amounts by row and column.
         """
         if self._add(self._extensions.allocatable, check, wakes):
             self._extensions.queue_room += [room] if room is not None else []

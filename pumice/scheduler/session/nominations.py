@@ -10,12 +10,14 @@ again, or when the node has no such room any more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.rows import TouchedRows
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+
+_NOTHING = nullcontext()
 
 
 class Nominations:
@@ -46,6 +48,10 @@ class Nominations:
         """Row of the node for which a pod is nominated; -1 for none."""
         return self._nodes.row_of(task.nominated)
 
+    def lifted(self, job: JobInfo) -> AbstractContextManager[None]:
+        """The turn of a gang, in which it may use resources that are held for it."""
+        return self._lifted(job) if self._tasks else _NOTHING
+
     def close(self, promised: Mapping[str, str], added: Iterable[str]) -> dict[str, str]:
         """Release everything; returns changed nominations, pod to node, empty for none.
 
@@ -75,8 +81,7 @@ class Nominations:
         return changed
 
     @contextmanager
-    def lifted(self, job: JobInfo) -> Iterator[None]:
-        """The turn of a gang, in which it may use resources that are held for it."""
+    def _lifted(self, job: JobInfo) -> Iterator[None]:
         self._had_turn.add(job.key)
         others = [key for key in self._held if key != job.key and self._may_take(job, key)]
         own = [job.key] if job.key in self._held else []

@@ -1,10 +1,13 @@
-"""Outcome of a job in a session: why it was refused, what it lacked, and exceptions that concern one."""
+"""Outcome of a job in a session: why it was refused, what it lacked, and handling of exceptions."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
+from pumice.scheduler.budget import OverBudgetError, TimeShares
 from pumice.scheduler.explain.sentences import FitFailure
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
+from pumice.scheduler.session.statement import Statement
 from pumice.scheduler.waiting.parked import Cause
 
 
@@ -52,3 +55,42 @@ class JobOutcome:
     waits_for_queue = False
     is_over_share = False
     stays_in_line = False
+
+
+class JobTurn:
+    """The part of an action that concerns one job; see `Session.turn`."""
+
+    def __init__(
+        self,
+        job: JobInfo,
+        statements: list[Statement],
+        fail: Callable[[str, Exception], None],
+        time: TimeShares,
+    ) -> None:
+        self._fail = fail
+        self._job = job
+        self._statements = statements
+        self._time = time
+        self._before = len(statements)
+
+    def __enter__(self) -> None:
+        self._time.begin_turn()
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object
+    ) -> bool:
+        self._time.end_turn(self._job.namespace)
+        if error is None:
+            del self._statements[self._before :]
+            return False
+        try:
+            if not isinstance(error, Exception):
+                return False
+            self._fail(self._job.key, error)
+            for statement in reversed(self._statements[self._before :]):
+                if isinstance(error, OverBudgetError):
+                    statement.discard()  # no plugin has failed
+                statement.abandon()
+            return True
+        finally:
+            del self._statements[self._before :]

@@ -1,7 +1,6 @@
 """A session: the state during one cycle, the plugins' answers, and the decisions."""
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Collection, Hashable, Iterable, Set
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +19,7 @@ from pumice.scheduler.session.empty_nodes import EmptyNodes
 from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.node_rankings import NodeRankings
 from pumice.scheduler.session.nominations import Nominations
-from pumice.scheduler.session.outcomes import JobError, JobOutcome
+from pumice.scheduler.session.outcomes import JobError, JobOutcome, JobTurn
 from pumice.scheduler.session.refused_before import RefusedBefore
 from pumice.scheduler.session.statement import CommittedDecisions, Statement
 from pumice.scheduler.session.victims import EvictionFailure
@@ -322,27 +321,12 @@ class Session:
         self._statements.append(statement)
         return statement
 
-    @contextmanager
-    def turn(self, job: JobInfo) -> Iterator[None]:
+    def turn(self, job: JobInfo) -> JobTurn:
         """The part of an action that concerns one job: an unexpected exception in it ends the turn, not the cycle.
 
         What was tentative is undone, and the job is put into quarantine.
         """
-        before = len(self._statements)
-        self.time.begin_turn()
-        try:
-            try:
-                yield
-            finally:
-                self.time.end_turn(job.namespace)
-        except Exception as error:
-            self.fail(job.key, error)
-            for statement in reversed(self._statements[before:]):
-                if isinstance(error, OverBudgetError):
-                    statement.discard()  # no plugin has failed
-                statement.abandon()
-        finally:
-            del self._statements[before:]
+        return JobTurn(job, self._statements, self.fail, self.time)
 
     def reaches(self, job: JobInfo) -> bool:
         """True if a job may have a turn of the current action now; if it had none, it is left to the next cycle."""
