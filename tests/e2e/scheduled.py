@@ -23,7 +23,7 @@ tiers:
 - plugins: [{name: gang}]
 - plugins: [{name: predicates}]
 """
-"""Gangs are placed, and nobody is evicted for them."""
+"""Gangs are placed, and no pods are evicted for them."""
 
 
 class Cluster(Namespace):

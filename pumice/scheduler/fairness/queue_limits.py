@@ -196,7 +196,7 @@ class PathLimits:
 
     def waits(self, row: int, task: TaskInfo, leaving: Ints) -> bool:
         """Whether a queue has room for a pod only once pods that terminate have ended, which hold `leaving`."""
-        return self._exceeded(row, task, self._held + leaving) is not None
+        return self._exceeded(row, task, leaving) is not None
 
     def room(self, row: int) -> Ints:
         """What a queue may still take, by column."""
@@ -210,17 +210,18 @@ class PathLimits:
             self.guarantees.narrow(row, room)
         return room
 
-    def _exceeded(self, row: int, task: TaskInfo, held: Ints | None = None) -> _Limit | None:
+    def _exceeded(self, row: int, task: TaskInfo, leaving: Ints | None = None) -> _Limit | None:
         limits = self._limits.get(row)
         if limits is None:
             limits = self._limits[row] = self._limits_of(row)
-        vector = task.shape.vector
-        if held is None:
-            held = self._held
+        vector, held = task.shape.vector, self._held
         for limit in limits:
             asks = vector.item(limit.column)
-            if asks and held.item(limit.row, limit.column) + asks > limit.amount:
-                return limit
+            if asks:
+                if leaving is not None:
+                    asks += leaving.item(limit.row, limit.column)
+                if held.item(limit.row, limit.column) + asks > limit.amount:
+                    return limit
         return None
 
     def _limits_of(self, row: int) -> tuple[_Limit, ...]:

@@ -53,6 +53,7 @@ class Capacity:
         self._deserved: dict[int, tuple[tuple[int, int, int], ...]] = {}
         self._known: dict[int, float] = {}
         self._claims: Ints | None = None
+        self._leaving: Ints | None = None
         groups = QueueGroups(self._groups, table.names) if in_tree else QueueGroups()
         register.queue_order(self._key, groups=groups)
         register.allocatable(
@@ -126,9 +127,10 @@ class Capacity:
         return self._limits.why_not(row, task)
 
     def _waits(self, queue: Queue, task: TaskInfo, leaving: Ints) -> bool:
-        if self._in_tree:
-            leaving = self._table.below(leaving)
-        return self._limits.waits(self._table.rows[queue.metadata.name], task, leaving)
+        if leaving is not self._leaving:  # another one once pods have been evicted
+            self._leaving = leaving
+            self._leaving_below = self._table.below(leaving) if self._in_tree else leaving
+        return self._limits.waits(self._table.rows[queue.metadata.name], task, self._leaving_below)
 
     def _room(self, queue: Queue) -> Ints:
         return self._limits.room(self._table.rows[queue.metadata.name])

@@ -260,11 +260,11 @@ def test_an_object_that_cannot_be_read_is_left_out_and_said_and_all_others_count
         )
         assert told is None or told in found["notComputed"]
         assert bool(found["numbers"]) is (told is None)
-    mended = replace(
+    changed = replace(
         objects.pod_groups[0], spec=replace(objects.pod_groups[0].spec, min_resources=None)
     )
-    objects.pod_groups[0], before = mended, objects.pod_groups[0]
-    figures = follower.look(seen, 0.0, [(before, mended)])
+    objects.pod_groups[0], before = changed, objects.pod_groups[0]
+    figures = follower.look(seen, 0.0, [(before, changed)])
     assert list(figures.left_out) == ["Queue/team"]
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.session.victims import judge
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, case_id, conf, config_text, load_cases
@@ -41,6 +43,30 @@ def test_a_cycle(case: dict[str, Any]) -> None:
         assert sentence in result.pending[f"ns1/{pod}"].message
     for pod, phase in case.get("phases", {}).items():
         assert result.all_pod_groups[f"ns1/{pod}"].phase == phase
+
+
+def test_what_terminating_pods_of_a_tree_hold_is_added_up_once_for_all_pods(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sums: list[int] = []
+    below = QueueTable.below
+
+    def counted(table: QueueTable, amounts: Ints) -> Ints:
+        sums.append(1)
+        return below(table, amounts)
+
+    monkeypatch.setattr(QueueTable, "below", counted)
+    counts = []
+    for waiting in (2, 20):
+        queues = [["root"], ["a", {"parent": "root", "capability": {"cpu": 40}}]]
+        old = ["old", "n", 1, "1Gi", "a", {"deleting": True}]
+        pods = [old, *([f"p{number}", "", 1, "1Gi", "a"] for number in range(waiting))]
+        nodes = [["n", 64, "64Gi"]]
+        case = {"conf": "CAP_H", "actions": ["allocate"], "nodes": nodes, "queues": queues}
+        assert len(_scenario(case | {"pods": pods}).cycle().binds) == waiting
+        counts.append(len(sums))
+        sums.clear()
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("case", RECLAIMS, ids=case_id)
