@@ -38,7 +38,6 @@ class _Node:
     Attributes:
         parent: The node above it; None for the root.
         row: Its row among the children of its parent.
-        depth: Steps to the root.
         weight: Weight among its siblings.
         children: Nodes below it by name.
         jobs: Jobs of its own.
@@ -52,7 +51,6 @@ class _Node:
     def __init__(self, parent: "_Node | None", weight: float) -> None:
         self.parent = parent
         self.row = 0 if parent is None else len(parent.children)
-        self.depth: int = 0 if parent is None else parent.depth + 1
         self.weight = weight
         self.children: dict[str, _Node] = {}
         self.jobs: list[JobInfo] = []
@@ -104,7 +102,9 @@ class ShareTree:
             above = [session.shares.names[each] for each in reversed(session.shares.paths[row])]
             self._paths[name] = self._nodes_of(queue, above, session)
         self._place(session)
-        self._held = self._sum()
+        self._held: Floats = np.zeros(len(self._columns))
+        for node in self._nodes:
+            self._held += node.held[len(node.children) :].sum(axis=0)
         self._demanding: Bools = self._held < self._totals
         self._compute_all()
 
@@ -140,12 +140,6 @@ class ShareTree:
             for row, job in enumerate(node.jobs, len(node.children)):
                 self._leaves[job.key] = (node, row)
             self._nodes.extend(node.children.values())
-
-    def _sum(self) -> Floats:
-        total = np.zeros(len(self._columns))
-        for node in self._nodes:
-            total += node.held[len(node.children) :].sum(axis=0)
-        return total
 
     # -- events ------------------------------------------------------------------------------
 
@@ -188,15 +182,11 @@ class ShareTree:
             self._demanding = demanding
             return self._compute_all()
         shrunk = False
-        waiting = {id(node): node for node in touched}
-        while waiting:
-            deepest = max(node.depth for node in waiting.values())
-            level = [node for node in waiting.values() if node.depth == deepest]
-            for node in level:
-                del waiting[id(node)]
-                shrunk |= self._compute(node)
-                if node.parent is not None:
-                    waiting[id(node.parent)] = node.parent
+        for node in touched:
+            at: _Node | None = node
+            while at is not None:
+                shrunk |= self._compute(at)
+                at = at.parent
         self._keys.clear()
         return shrunk
 
@@ -242,9 +232,6 @@ class ShareTree:
     def key(self, queue: str) -> tuple[NodeKey, ...]:
         """Place of a queue among queues."""
         self.settle()
-        return self._key(queue)
-
-    def _key(self, queue: str) -> tuple[NodeKey, ...]:
         found = self._keys.get(queue)
         if found is None:
             found = self._keys[queue] = tuple(node.key for node in self._paths[queue])

@@ -75,9 +75,8 @@ def over_deserved(
     for level in range(ancestors.shape[1]):
         rows = ancestors[:, level]
         is_there = rows >= 0
-        check = _Check(rows, rights, held, wanted, candidates)
-        answer = check.keeps_guarantee() if level > levels else check.may_go()
-        may_go &= answer | ~is_there
+        exceeding = wanted if level <= levels else None
+        may_go &= _may_go(rows, rights, held, exceeding, candidates) | ~is_there
     if asked.exceeded and may_go.any():
         may_go &= ~_comes_back(asked, candidates, rights, held, may_go)
     return may_go
@@ -121,57 +120,32 @@ def _ancestors(queues: Ints, rights: Entitlements, common: set[int]) -> Ints:
     return rows
 
 
-class _Check:
-    """Candidates against the queue that each of them has on one level."""
+def _may_go(
+    rows: Ints,
+    rights: Entitlements,
+    held: Ints,
+    wanted: Ints | None,
+    candidates: Candidates,
+) -> Bools:
+    """Candidates whose queue on one level, given by row, keeps its guarantee after those that go before them.
 
-    def __init__(
-        self, rows: Ints, rights: Entitlements, held: Ints, wanted: Ints, candidates: Candidates
-    ) -> None:
-        self._rows = rows
-        self._wanted = wanted
-        self._candidates = candidates
-        self._vectors = candidates.vectors[:, : held.shape[1]]
-        self._held = held[rows]
-        self._deserved = rights.deserved[rows]
-        self._guarantee = rights.guarantee[rows]
-        self._named = rights.named[rows]
-        shared = self._named & (self._vectors > 0)
+    Unless `wanted` is None, it must also hold more than it deserves then of a resource that is wanted, or deserve nothing that the candidate holds.
+    """
+    width = held.shape[1]
+    holds, vectors, guarantee = held[rows], candidates.vectors[:, :width], rights.guarantee[rows]
+    may_go: Bools = np.ones(len(rows), dtype=np.bool_)
+    if wanted is not None:
+        deserved, named = rights.deserved[rows], rights.named[rows]
+        shared = named & (vectors > 0)
         shared[:, [PODS, SCORED_CPU, SCORED_MEMORY]] = False
-        self._holds_nothing_deserved = ~shared.any(axis=1)
-
-    def may_go(self) -> Bools:
-        """Those whose queue holds more than it deserves and keeps its guarantee, after those that go before them."""
-        possible = self._holds_nothing_deserved | self._exceeds(self._held)
-        group = self._in_queues(possible)
-        exceeds = self._holds_nothing_deserved | self._exceeds(
-            self._without(self._candidates.taken_before_bundle(group))
-        )
-        keeps = self._keeps(self._without(self._candidates.taken_before(group)))
-        allowed: Bools = np.logical_and.reduce([possible, exceeds, keeps])
-        return allowed
-
-    def keeps_guarantee(self) -> Bools:
-        """Those whose queue keeps its guarantee, after those that go before them."""
-        if not self._guarantee.any():
-            return np.ones(len(self._rows), dtype=np.bool_)
-        return self._keeps(self._without(self._candidates.taken_before(self._rows)))
-
-    def _in_queues(self, possible: Bools) -> Ints:
-        """The queue of each candidate that may go at all, as a number of a group; others are alone."""
-        return np.where(possible, self._rows, -2 - np.arange(len(self._rows)))
-
-    def _without(self, taken: Ints) -> Ints:
-        """What queues hold without what earlier candidates take."""
-        held: Ints = self._held - taken[:, : self._held.shape[1]]
-        return held
-
-    def _exceeds(self, held: Ints) -> Bools:
-        over = self._named & (held > self._deserved)
-        exceeds: Bools = np.any(over[:, self._wanted], axis=1)
-        return exceeds
-
-    def _keeps(self, held: Ints) -> Bools:
-        rest = held - self._vectors
-        kept = np.logical_or(rest >= self._guarantee, self._vectors == 0)
-        keeps: Bools = np.all(kept, axis=1)
-        return keeps
+        exempt = ~shared.any(axis=1)
+        may_go = np.logical_or(exempt, np.any((named & (holds > deserved))[:, wanted], axis=1))
+        # Others are alone, so that they take nothing from those behind them.
+        rows = np.where(may_go, rows, -2 - np.arange(len(rows)))
+        left = holds - candidates.taken_before_bundle(rows)[:, :width]
+        may_go &= exempt | np.any((named & (left > deserved))[:, wanted], axis=1)
+    elif not guarantee.any():
+        return may_go
+    rest = holds - candidates.taken_before(rows)[:, :width] - vectors
+    may_go &= np.all((rest >= guarantee) | (vectors == 0), axis=1)
+    return may_go

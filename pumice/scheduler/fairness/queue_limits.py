@@ -54,8 +54,7 @@ class Guarantees:
         above = np.array(rights.parents, dtype=np.int64)
         self._kept: Ints = np.zeros((len(held) + 1, held.shape[1]), dtype=np.int64)
         np.add.at(self._kept, above, self._unused)  # the last row is for queues at the top
-        self._at_top: Ints = (held - rights.away)[above < 0].sum(axis=0)
-        self._seen: Ints = held.copy()
+        self._top: Ints = np.flatnonzero(above < 0)
         named: dict[int, Ints] = {}
         for row in np.flatnonzero(rights.guarantee.any(axis=1)).tolist():
             parent = rights.parents[row]
@@ -69,8 +68,8 @@ class Guarantees:
 
     def note(self, row: int) -> None:
         """Update the amounts that a queue holds."""
-        path, guarantee, held = self._rights.paths[row], self._rights.guarantee, self._held
-        for each in path:
+        guarantee, held = self._rights.guarantee, self._held
+        for each in self._rights.paths[row]:
             parent = self._rights.parents[each]
             for column in self._columns.get(parent, ()):
                 unused = max(guarantee.item(each, column) - held.item(each, column), 0)
@@ -78,11 +77,6 @@ class Guarantees:
                 if change:
                     self._kept[parent, column] += change
                     self._unused[each, column] = unused
-        top = path[-1]
-        for column in self._columns.get(-1, ()):
-            holds = held.item(top, column)
-            self._at_top[column] += holds - self._seen.item(top, column)
-            self._seen[top, column] = holds
 
     def against(self, row: int, vector: Ints) -> GuaranteeConflict | None:
         """Amounts that are kept for others and keep a queue from taking an amount."""
@@ -111,7 +105,8 @@ class Guarantees:
         parent = self._rights.parents[row]
         reserve = self._kept.item(parent, column) - self._unused.item(row, column)
         if parent < 0:
-            used, limit = self._at_top.item(column), self._total.item(column)
+            at_top = self._held[self._top, column] - self._rights.away[self._top, column]
+            used, limit = int(at_top.sum()), self._total.item(column)
         else:
             used, limit = self._held.item(parent, column), self._rights.real.item(parent, column)
             if limit < self._rights.capability.item(parent, column):
@@ -120,7 +115,7 @@ class Guarantees:
         return GuaranteeConflict(parent, column, used, limit, reserve)
 
 
-class _Limit(NamedTuple):
+class QueueCapability(NamedTuple):
     """A capability on the path of a queue."""
 
     row: int
@@ -157,7 +152,7 @@ class PathLimits:
         self._jobs = jobs
         self._rights = rights
         self._held = held
-        self._limits: dict[int, tuple[_Limit, ...]] = {}
+        self._limits: dict[int, tuple[QueueCapability, ...]] = {}
         self._paths: dict[int, tuple[Ints, Ints]] = {}
         self._said: dict[tuple[str, int, int, int, int], Reason] = {}
 
@@ -183,20 +178,11 @@ class PathLimits:
             task: The pod.
             own: Whether to look at the capability of the queue alone.
         """
-        limit = self._exceeded(row, task)
+        limit = self.exceeded(row, task)
         if limit is None or (own and limit.row != row):
             return None
         used = self._held.item(limit.row, limit.column)
         return self._refusal(row, task, limit.row, limit.column, used, limit.amount, reserve=0)
-
-    def full_queue(self, row: int, task: TaskInfo) -> int | None:
-        """Row of the nearest queue, from this queue upwards, whose capability the pod would exceed."""
-        limit = self._exceeded(row, task)
-        return limit.row if limit is not None else None
-
-    def waits(self, row: int, task: TaskInfo, leaving: Ints) -> bool:
-        """Whether a queue has room for a pod only once pods that terminate have ended, which hold `leaving`."""
-        return self._exceeded(row, task, leaving) is not None
 
     def room(self, row: int) -> Ints:
         """What a queue may still take, by column."""
@@ -210,7 +196,10 @@ class PathLimits:
             self.guarantees.narrow(row, room)
         return room
 
-    def _exceeded(self, row: int, task: TaskInfo, leaving: Ints | None = None) -> _Limit | None:
+    def exceeded(
+        self, row: int, task: TaskInfo, leaving: Ints | None = None
+    ) -> QueueCapability | None:
+        """The capability of the nearest queue, from this queue upwards, that a pod would exceed besides what the queue holds, and `leaving`."""
         limits = self._limits.get(row)
         if limits is None:
             limits = self._limits[row] = self._limits_of(row)
@@ -224,10 +213,10 @@ class PathLimits:
                     return limit
         return None
 
-    def _limits_of(self, row: int) -> tuple[_Limit, ...]:
+    def _limits_of(self, row: int) -> tuple[QueueCapability, ...]:
         capability = self._rights.capability
         return tuple(
-            _Limit(each, column, amount)
+            QueueCapability(each, column, amount)
             for each in self._rights.paths[row]
             for column, amount in enumerate(capability[each].tolist())
             if amount < UNLIMITED and column not in (SCORED_CPU, SCORED_MEMORY)

@@ -15,7 +15,7 @@ from pumice.scheduler.explain.deficits import Deficit, deficit_text, insufficien
 from pumice.scheduler.fairness.entitlements import Entitlements
 from pumice.scheduler.fairness.over_deserved import ReclaimRequest, asked_by, over_deserved
 from pumice.scheduler.fairness.queue_limits import PathLimits
-from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
+from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
@@ -71,7 +71,9 @@ class Capacity:
         session.publish("deserved", self._rights.deserved - self._rights.away * self._rights.named)
         session.publish("real_capacity", np.maximum(self._rights.real - self._rights.away, 0))
         session.publish("capacity", self._rights.capability)
-        session.publish("share", self._shares())
+        session.publish(
+            "share", np.array([*map(self._share, range(len(table.names)))], dtype=np.float64)
+        )
 
     # -- order -------------------------------------------------------------------------------
 
@@ -104,13 +106,6 @@ class Capacity:
         parts = [(held.item(row, column) - away) / amount for column, amount, away in deserved]
         return max(parts, default=_NOT_DESERVING)
 
-    def _shares(self) -> Floats:
-        """The share of each queue."""
-        named, away = self._rights.named, self._rights.away
-        parts = np.zeros(self._held.shape)
-        np.divide(self._held - away, self._rights.deserved - away, out=parts, where=named)
-        return np.where(named.any(axis=1), parts.max(axis=1), _NOT_DESERVING)
-
     def _distance(self, queue: Queue, preemptor: Queue) -> int:
         """Queues that have more queues above them in common with the one that asks come first."""
         paths, rows = self._rights.paths, self._table.rows
@@ -130,7 +125,8 @@ class Capacity:
         if leaving is not self._leaving:  # another one once pods have been evicted
             self._leaving = leaving
             self._leaving_below = self._table.below(leaving) if self._in_tree else leaving
-        return self._limits.waits(self._table.rows[queue.metadata.name], task, self._leaving_below)
+        row = self._table.rows[queue.metadata.name]
+        return self._limits.exceeded(row, task, self._leaving_below) is not None
 
     def _room(self, queue: Queue) -> Ints:
         return self._limits.room(self._table.rows[queue.metadata.name])
@@ -186,7 +182,8 @@ class Capacity:
     def _full_queue(self, preemptor: Preemptor) -> int | None:
         """The queue that has to make room, by row."""
         row = preemptor.job.row
-        return self._limits.full_queue(row, preemptor.task) if row >= 0 else None
+        full = self._limits.exceeded(row, preemptor.task) if row >= 0 else None
+        return full.row if full is not None else None
 
     # -- entering ----------------------------------------------------------------------------
 

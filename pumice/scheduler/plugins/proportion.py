@@ -49,7 +49,6 @@ class Proportion:
 
     def __init__(self, _arguments: Arguments) -> None:
         self._refusals: dict[str, Reason] = {}
-        self._rest: dict[int, tuple[int, list[int]]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Divide the cluster and register the checks."""
@@ -200,15 +199,10 @@ class Proportion:
         held: Ints = shares.allocated[row] + shares.reserved[row] + self._entered[row]
         return held
 
-    def _claimed(self, row: int) -> Ints:
-        """The same, without what gangs hold beyond their minimum."""
-        claimed: Ints = self._held(row) - self._session.shares.elastic[row]
-        return claimed
-
     def _vote(self, job: JobInfo) -> Vote | Refusal:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
         row = job.row
-        used, limits = self._claimed(row), self._ceilings[row]
+        used, limits = self._held(row) - self._session.shares.elastic[row], self._ceilings[row]
         away = np.where(limits < self._capability[row], self._needed_away[row], 0)
         used, limits = used - away, limits - away
         found = shortages(self._session, job, used, limits)
@@ -229,17 +223,11 @@ class Proportion:
 
     def _is_entitled(self, job: JobInfo) -> bool:
         """Whether a queue, with what a gang needs at least, holds no more than its part by weight or what it deserves."""
-        row, moment = job.row, len(self._session.touched)
-        known = self._rest.get(row)
-        if known is None or known[0] != moment:
-            rest: list[int] = (self._rights[row] - self._held(row)).tolist()
-            known = self._rest[row] = moment, rest
-        return not lacks(job, known[1])
+        return not lacks(job, (self._rights[job.row] - self._held(job.row)).tolist())
 
     def _enter(self, job: JobInfo) -> None:
         if job.min_resources and not job.is_broken:
             self._entered[job.row] += remainder(job)
-            self._rest.pop(job.row, None)
 
 
 def _parts(shares: list[float]) -> list[tuple[int, float]]:
