@@ -186,6 +186,10 @@ class Arguments:
         """A text argument."""
         return str(self._get(name))
 
+    def names(self, name: str) -> list[str]:
+        """A text argument that lists names between commas."""
+        return names_in(self.text(name))
+
     def _get(self, name: str) -> Value:
         found = self._values.get(name)
         if found is None:
@@ -196,6 +200,11 @@ class Arguments:
                 raise KeyError(f"argument {name} is not declared")
             found = self._defaults[name] = argument.default
         return found
+
+
+def names_in(text: str) -> list[str]:
+    """Names between commas."""
+    return [each for part in text.split(",") if (each := part.strip())]
 
 
 _TWICE = "is given twice, by its whole name and in an object; keep one of them"

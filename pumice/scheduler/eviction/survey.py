@@ -11,12 +11,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from pumice.api import keys
-from pumice.api.meta import parse_bool
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, WhySpared
-from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.running_pods import RunningTable
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.session import Session
@@ -36,7 +33,6 @@ class Survey(msgspec.Struct, frozen=True):
         may: Those that may be evicted.
         judgement: What plugins say about those that are open.
         nodes: Nodes from which any of them may be evicted.
-        finds_any: Whether there is such a node.
         moment: How many pods the session had evicted before.
     """
 
@@ -46,7 +42,6 @@ class Survey(msgspec.Struct, frozen=True):
     may: Bools
     judgement: VictimAnswers
     nodes: Bools
-    finds_any: bool
     moment: int
 
     def reaches(self, usable: Bools, rules: EvictionRules) -> bool:
@@ -141,8 +136,8 @@ class Surveys:
 
     def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """True if any pod may be evicted from a node that a pod may use."""
-        seen = self._kept.get(rules.survey_class(preemptor)) or self.of(preemptor, rules)
-        if not seen.finds_any:
+        seen = self.of(preemptor, rules)
+        if not seen.nodes.any():
             return False
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         return seen.reaches(usable, rules)
@@ -176,7 +171,9 @@ def _survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Sur
     if rules.setting.reclaims:
         is_open &= running.runs[rows]
     if rules.setting.by_gang:
-        protected = [gang is not None and _is_protected(gang.gang) for gang in running.gangs]
+        protected = [
+            gang is not None and gang.gang.says_preemptable is False for gang in running.gangs
+        ]
         is_open &= ~np.array(protected, dtype=np.bool_)[running.gang[rows]]
     for key in session.state.pods.spared:
         task = session.state.tasks.get(key)
@@ -197,8 +194,7 @@ def _survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Sur
     nodes = np.zeros(len(session.view.rows), dtype=np.bool_)
     nodes[running.node[rows[may]]] = True
     moment = len(session.committed.evicted)
-    finds_any = bool(may.any())
-    return Survey(running, rows, is_open, may, judgement, nodes, finds_any, moment)
+    return Survey(running, rows, is_open, may, judgement, nodes, moment)
 
 
 def may_go(
@@ -221,15 +217,6 @@ def may_go(
         running, rows, list(jobs.values()), job, running.node[rows], bundle=bundle
     )
     return judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang).may
-
-
-def _is_protected(job: JobInfo) -> bool:
-    """Whether the PodGroup of a gang says that its pods may not be evicted."""
-    if job.group is None:
-        return False
-    meta = job.group.metadata
-    said = (parse_bool(meta.annotation(keys.PREEMPTABLE)), parse_bool(meta.label(keys.PREEMPTABLE)))
-    return next((not each for each in said if each is not None), False)
 
 
 def accepted_gangs(running: RunningTable, rules: EvictionRules) -> Bools:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from pumice.api.nodes import Node, Taint
-from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.nodes import NodeTable
 
 ABSENT = -1
@@ -56,6 +56,11 @@ class LabelColumn:
             if place is not None:
                 answers[place] = True
         found: Bools = answers[self.codes]
+        return found
+
+    def numbers(self, of: Callable[[str], float], absent: float = 0.0) -> Floats:
+        """A number for each row that follows from its value."""
+        found: Floats = np.array([*map(of, self.values), absent], dtype=np.float64)[self.codes]
         return found
 
     def beyond(self, bound: int, *, above: bool) -> Bools:

@@ -9,7 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from pumice.api.meta import parse_time
+from pumice.api import keys
+from pumice.api.meta import parse_bool, parse_time
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import Amounts
@@ -344,6 +345,15 @@ class JobInfo:
     def holder(self, task: TaskInfo) -> "JobInfo":
         """To what the amounts of one of its pods are charged: itself, unless the pod was bound under another queue."""
         return self.elsewhere.get(task.key, self) if self.elsewhere else self
+
+    @property
+    def says_preemptable(self) -> bool | None:
+        """Whether the annotation of its PodGroup, else the label, says that its pods may be evicted; None if neither says anything."""
+        if self.group is None:
+            return None
+        meta = self.group.metadata
+        said = parse_bool(meta.annotation(keys.PREEMPTABLE))
+        return parse_bool(meta.label(keys.PREEMPTABLE)) if said is None else said
 
     @property
     def gang(self) -> "JobInfo":

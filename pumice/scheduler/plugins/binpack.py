@@ -36,11 +36,13 @@ class Binpack:
 
 def resource_weights(arguments: Arguments) -> dict[str, int]:
     """Weight of each resource that counts; a negative one is 1."""
-    names = [name.strip() for name in arguments.text("binpack.resources").split(",")]
     weights = {
         "cpu": arguments.integer("binpack.cpu"),
         "memory": arguments.integer("binpack.memory"),
-        **{name: arguments.integer(f"binpack.resources.{name}") for name in names if name},
+        **{
+            name: arguments.integer(f"binpack.resources.{name}")
+            for name in arguments.names("binpack.resources")
+        },
     }
     return {name: weight if weight >= 0 else 1 for name, weight in weights.items()}
 

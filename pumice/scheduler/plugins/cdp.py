@@ -9,7 +9,6 @@ import numpy as np
 from pumice.api import keys
 from pumice.api.json_words import quoted
 from pumice.api.meta import format_time
-from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.running_pods import RunningTable
@@ -21,9 +20,6 @@ from pumice.scheduler.waiting.parked import Cause
 
 class CoolDownProtection:
     """Spares pods within their cool-down."""
-
-    def __init__(self, _arguments: Arguments) -> None:
-        pass
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the checks, and have gangs that wait look again when the next cool-down ends."""
@@ -71,5 +67,5 @@ def _why(running: RunningTable, rows: Ints) -> str:
 SPEC = PluginSpec(
     name="cdp",
     summary="Spares pods that were placed less long ago than their cool-down, which they name themselves.",
-    build=CoolDownProtection,
+    build=lambda _: CoolDownProtection(),
 )

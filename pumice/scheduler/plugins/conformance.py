@@ -3,7 +3,6 @@
 Pods with priority class `system-cluster-critical` or `system-node-critical`, and pods of namespace `kube-system`.
 """
 
-from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.tasks import TaskInfo
@@ -14,9 +13,6 @@ from pumice.scheduler.view import SessionView
 
 class Conformance:
     """Spares critical pods."""
-
-    def __init__(self, _arguments: Arguments) -> None:
-        pass
 
     def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002
         """Register the checks."""
@@ -37,5 +33,5 @@ def _is_free(task: TaskInfo) -> bool:
 SPEC = PluginSpec(
     name="conformance",
     summary="Never evicts pods that are critical for Kubernetes, or in kube-system.",
-    build=Conformance,
+    build=lambda _: Conformance(),
 )

@@ -6,7 +6,6 @@ follows every decision of the session.
 
 import numpy as np
 
-from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.fairness.hierarchy import ShareTree
 from pumice.scheduler.model.axis import Bools, Ints
@@ -24,9 +23,6 @@ _EQUAL = 1e-6
 
 class Drf:
     """Dominant resource fairness."""
-
-    def __init__(self, _arguments: Arguments) -> None:
-        pass
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register orders and checks of victims."""
@@ -112,5 +108,5 @@ def hierarchical_victims(
 SPEC = PluginSpec(
     name="drf",
     summary="Jobs with a smaller dominant share of the cluster come first; with `enableHierarchy` queues, too.",
-    build=Drf,
+    build=lambda _: Drf(),
 )

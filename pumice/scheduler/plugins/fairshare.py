@@ -70,10 +70,6 @@ class FairShare:
             )
             register.job_enqueued(self._enter)
 
-    def _column(self, queue: str) -> int | None:
-        resource = self._rules.counted_in(queue)
-        return self._session.column(resource) if resource is not None else None
-
     def _warn(self) -> None:
         """Tell the owners of queues with gangs in which nothing can be counted, because no node has the resource."""
         session = self._session
@@ -130,14 +126,14 @@ class FairShare:
         if self._sums is None:
             return  # it is counted with all others
         queue = self._session.jobs[task.job].queue if task.job else ""
-        column = self._column(queue)
+        column = _column(self._session, self._rules, queue)
         if column is not None:
             self._sums.held[queue, task.namespace] += step * task.shape.amounts[column]
 
     # -- gate --------------------------------------------------------------------------------
 
     def _vote(self, job: JobInfo) -> Vote | Reason:
-        column = self._column(job.queue)
+        column = _column(self._session, self._rules, job.queue)
         if column is None or not _wanted(job, column):
             return Vote.ABSTAIN
         sums, key = self._counted(), (job.queue, job.namespace)
@@ -159,9 +155,15 @@ class FairShare:
         )
 
     def _enter(self, job: JobInfo) -> None:
-        column = self._column(job.queue)
+        column = _column(self._session, self._rules, job.queue)
         if column is not None and self._sums is not None:
             self._sums.entered[job.queue, job.namespace] += _wanted(job, column)
+
+
+def _column(session: SessionView, rules: UsageRules, queue: str) -> int | None:
+    """Column of what is counted in a queue; None if nothing is, or no node and no pod has named it."""
+    resource = rules.counted_in(queue)
+    return session.column(resource) if resource is not None else None
 
 
 class _Sums:
@@ -180,7 +182,7 @@ class _Sums:
         self.demands: dict[str, dict[str, int]] = {}
         self._levels: dict[str, float] = {}
         for job in session.jobs.values():
-            column = self.column(job.queue)
+            column = _column(session, rules, job.queue)
             if column is not None:
                 key, wanted = (job.queue, job.namespace), _wanted(job, column)
                 self.held[key] += int(job.allocated[column])
@@ -189,14 +191,9 @@ class _Sums:
         for key, held in self.held.items():
             self.demands.setdefault(key[0], {})[key[1]] = held + self.waiting[key]
 
-    def column(self, queue: str) -> int | None:
-        """Column of what is counted in a queue; None if nothing is, or no node and no pod has named it."""
-        resource = self._rules.counted_in(queue)
-        return self._session.column(resource) if resource is not None else None
-
     def room(self, queue: str) -> int:
         """What the namespaces of a queue share: its capability, else the cluster."""
-        column, shares = self.column(queue), self._session.shares
+        column, shares = _column(self._session, self._rules, queue), self._session.shares
         if column is None:
             return 0
         row = shares.rows.get(queue, -1)
@@ -231,7 +228,7 @@ def shares_of(session: SessionView, arguments: Arguments, queue: str) -> Namespa
     if resource is None:
         return None
     sums, usage = _Sums(session, rules), session.usage.of(queue, session.now)
-    column = sums.column(queue)
+    column = _column(session, rules, queue)
     if column is None:
         return NamespaceShares(resource, {})
     found = []
@@ -295,14 +292,10 @@ def storage(arguments: Arguments) -> UsageStorage | None:
 
 
 def _rules(arguments: Arguments) -> UsageRules:
-    queues = frozenset(_names(arguments.text(_QUEUES)))
+    queues = frozenset(arguments.names(_QUEUES))
     resources = dict(arguments.texts(f"{_RESOURCE}."))
     half_life = arguments.number(_HALF_LIFE) * 60
     return UsageRules(half_life, arguments.text(_RESOURCE), resources, queues or None)
-
-
-def _names(text: str) -> list[str]:
-    return [each for part in text.split(",") if (each := part.strip())]
 
 
 def _between(least: float, most: float, text: str) -> str | None:

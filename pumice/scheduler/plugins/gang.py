@@ -3,7 +3,6 @@
 import numpy as np
 
 from pumice.api.messages import listed
-from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.explain.nearest import pods_of
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
@@ -24,9 +23,6 @@ _BROKEN, _WITHOUT_PLACES, _READY = range(3)
 
 class Gang:
     """All-or-nothing placement of gangs."""
-
-    def __init__(self, _arguments: Arguments) -> None:
-        """There are no arguments."""
 
     def open(self, _session: SessionView, register: Registrar) -> None:
         """Register the checks."""
@@ -182,5 +178,5 @@ def _has_roles(job: JobInfo, *others: SchedulingStatus) -> bool:
 SPEC = PluginSpec(
     name="gang",
     summary="A job gets the minimum of its pods, of each task and of its sub-groups, or nothing.",
-    build=Gang,
+    build=lambda _: Gang(),
 )

@@ -14,7 +14,7 @@ added to the others.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 import numpy as np
@@ -26,6 +26,7 @@ from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Floats, Ints, in_units
 from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.rows import Rows
+from pumice.scheduler.model.running_pods import VICTIMS
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
@@ -34,6 +35,9 @@ from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
 _REQUIRED, _PREFERRED, _AVOIDED = 100.0, 50.0, -1.0
+
+_HOLDING = (SchedulingStatus.BINDING, *VICTIMS)
+"""Pods that take room in a group before a session decides anything."""
 
 Limits = Mapping[str, Mapping[str, int]]
 
@@ -160,50 +164,26 @@ class NodeGroup:
                 refused[self._session.facts.label(keys.NODE_GROUP).codes == ABSENT] = 0
             return FilterResult(refused[rows.index], (text,))
         allows = rules.allows_as_volcano if self._is_volcano else rules.allows
-        codes = self._by_group(lambda group: float(not allows(group)), absent=1.0)
+        groups = self._session.facts.label(keys.NODE_GROUP)
+        codes = groups.numbers(lambda group: not allows(group), absent=1.0)
         return FilterResult(codes[rows.index].astype(np.int64), (text,))
 
     def _score(self, pods: PodClass, _rows: Rows) -> Floats | None:
         rules = self._rules(pods.queue)
         if rules is None:
             return None
-        return self._by_group(lambda group: rules.score(group, ordered=self._is_ordered))
-
-    def _by_group(self, answer: Callable[[str], float], absent: float = 0.0) -> Floats:
-        column = self._session.facts.label(keys.NODE_GROUP)
-        answers = np.array([*(answer(group) for group in column.values), absent])
-        by_row: Floats = answers[column.codes]
-        return by_row
+        groups = self._session.facts.label(keys.NODE_GROUP)
+        return groups.numbers(lambda group: rules.score(group, ordered=self._is_ordered))
 
     # -- limits ------------------------------------------------------------------------------
 
     def _count_used(self) -> None:
-        """What pods of queues with limits hold in each group: from the columns of running pods, and pods being bound."""
-        running, groups = self._session.running, self._session.facts.label(keys.NODE_GROUP)
-        names = list(self._limits)
-        queue_of = np.full(len(running.gangs), ABSENT, dtype=np.int64)
+        """What pods of queues with limits hold in each group."""
         for job in self._session.jobs.values():
-            if job.queue not in self._limits and not job.elsewhere:
-                continue
-            number = running.number(job.key)
-            if number >= 0 and job.queue in self._limits:
-                queue_of[number] = names.index(job.queue)
-            if job.counts[SchedulingStatus.BINDING]:
+            if job.queue in self._limits or job.elsewhere:
                 for task in job.tasks.values():
-                    if task.status is SchedulingStatus.BINDING:
+                    if task.status in _HOLDING:
                         self._note(task, task.node, 1)
-        rows = np.flatnonzero(running.used & (running.node >= 0))
-        queues, codes = queue_of[running.gang[rows]], groups.codes[running.node[rows]]
-        counts = (queues != ABSENT) & (codes != ABSENT)
-        rows, queues, codes = rows[counts], queues[counts], codes[counts]
-        sums = np.zeros((len(names), len(groups.values), running.vectors.shape[1]), dtype=np.int64)
-        np.add.at(sums, (queues, codes), running.vectors[rows])
-        for place, code in np.unique(np.stack([queues, codes], axis=1), axis=0).tolist():
-            self._add(names[place], groups.values[code], sums[place, code])
-
-    def _add(self, queue: str, group: str, vector: Ints) -> None:
-        used = self._used.get((queue, group))
-        self._used[queue, group] = vector if used is None else used + vector
 
     def _note(self, task: TaskInfo, node: str, sign: int) -> None:
         job = self._session.jobs.get(task.job)
@@ -211,7 +191,8 @@ class NodeGroup:
         queue = job.holder(task).queue if job is not None else ""
         if queue not in self._limits or not group:
             return
-        self._add(queue, group, sign * task.shape.vector)
+        used = self._used.get((queue, group), 0)
+        self._used[queue, group] = used + sign * task.shape.vector
 
     def _group_of(self, node: str) -> str:
         row = self._session.row_of(node)
@@ -226,7 +207,8 @@ class NodeGroup:
         if limits is None:
             text = f"node group limits of queue {pods.queue} cannot be read"
             return FilterResult(np.ones(len(rows), dtype=np.int64), (text,))
-        codes = self._by_group(lambda group: float(self._exceeds(pods, group, limits)))
+        groups = self._session.facts.label(keys.NODE_GROUP)
+        codes = groups.numbers(lambda group: self._exceeds(pods, group, limits))
         text = f"node group limits of queue {pods.queue} exceeded"
         return FilterResult(codes.astype(np.int64)[rows.index], (text,))
 

@@ -4,7 +4,7 @@ A required peer must already be on the node; a pipelined pod does not count. Req
 directions: against pods on nodes, and against the pod of those that are on nodes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -48,6 +48,26 @@ def _of_others(session: SessionView, pods: PodClass, side: Side) -> list[Domains
             for key in session.facts.known_labels(held):
                 found.setdefault(key, []).append((held[key], 1))
     return [domains_of(session, total(parts), key) for key, parts in sorted(found.items())]
+
+
+class DomainColumn:
+    """A number for each node, computed again when the counts by domain that it follows have changed."""
+
+    def __init__(self, followed: Sequence[Domains], compute: Callable[[], Floats]) -> None:
+        self._followed = followed
+        self._compute = compute
+        self._seen = -1
+        self._column: Floats = np.zeros(0)
+
+    def column(self) -> Floats:
+        """The numbers as they are now; to be read only."""
+        seen = 0
+        for domains in self._followed:
+            seen += domains.sync()
+        if seen != self._seen:
+            self._seen = seen
+            self._column = self._compute()
+        return self._column
 
 
 class AffinityFilter:
@@ -190,10 +210,11 @@ def affinity_filter(session: SessionView, pods: PodClass) -> AffinityFilter | No
     return AffinityFilter(near, apart, repelling, starts=starts, alone=alone)
 
 
-class AffinityScore:
+class AffinityScore(DomainColumn):
     """How near nodes are to pods that pods prefer to be near to, and that prefer to be near to them: 0 to 100."""
 
     def __init__(self, parts: list[tuple[Domains, int]], allowed: Bools, weight: int) -> None:
+        super().__init__([domains for domains, _ in parts], self._scores)
         groups: dict[Topology, list[tuple[Domains, int]]] = {}
         for domains, each in parts:
             groups.setdefault(domains.topology, []).append((domains, each))
@@ -202,19 +223,6 @@ class AffinityScore:
         first = next(iter(groups))
         self._open: Bools = np.bincount(first.codes[allowed], minlength=first.size + 1) > 0
         self._weight = weight
-        self._seen = -1
-        self._column: Floats = np.zeros(0)
-
-    def column(self) -> Floats:
-        """The score of every node now, with its weight."""
-        seen = 0
-        for group in self._groups.values():
-            for domains, _ in group:
-                seen += domains.sync()
-        if seen != self._seen:
-            self._seen = seen
-            self._column = self._scores()
-        return self._column
 
     def _scores(self) -> Floats:
         rows: Ints | None = None

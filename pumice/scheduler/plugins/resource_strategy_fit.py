@@ -21,11 +21,10 @@ import numpy as np
 from pumice.api import keys
 from pumice.api.json_words import quoted
 from pumice.api.remembering import remembered
-from pumice.scheduler.arguments import Arguments, SchedulerArgument
+from pumice.scheduler.arguments import Arguments, SchedulerArgument, names_in
 from pumice.scheduler.model.axis import CPU, MEMORY, Bools, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -59,9 +58,6 @@ class PodStrategies(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-_NOTHING_SAID = PodStrategies()
-
-
 class ResourceStrategyFit:
     """Scores nodes by resources, and filters them by what scarce resources need beside them."""
 
@@ -75,12 +71,12 @@ class ResourceStrategyFit:
         }
         self._avoided: dict[str, int] = {}
         if arguments.flag("sra.enable"):
-            for name in _names(arguments.text("sra.resources")):
+            for name in arguments.names("sra.resources"):
                 self._avoided[name] = arguments.integer(f"sra.resourceWeight.{name}")
         self._avoidance = arguments.integer("sra.weight")
         self._kept: dict[str, dict[int, float]] = {}
         if arguments.flag("proportional.enable"):
-            for name in _names(arguments.text("proportional.resources")):
+            for name in arguments.names("proportional.resources"):
                 of = f"proportional.resourceProportion.{name}"
                 ratios = {CPU: f"{of}.cpu", MEMORY: f"{of}.memory"}
                 self._kept[name] = {
@@ -103,7 +99,7 @@ class ResourceStrategyFit:
     # -- scores ------------------------------------------------------------------------------
 
     def _score(self, pods: PodClass, rows: Rows) -> Floats | None:
-        own = _said(pods.shape)
+        own = pod_strategies(*pods.shape.key.scoring)
         parts, total = np.zeros(len(rows)), 0
         for need in pods.shape.needs:
             found = self._strategy(need.name, own)
@@ -136,7 +132,9 @@ class ResourceStrategyFit:
         if job.group is None:
             return
         shapes = {task.shape for task in job.tasks.values()}
-        for problem in sorted({_said(shape).problem for shape in shapes} - {""}):
+        for problem in sorted(
+            {pod_strategies(*shape.key.scoring).problem for shape in shapes} - {""}
+        ):
             self._session.warn(job, "InvalidScoring", problem)
 
     # -- filter ------------------------------------------------------------------------------
@@ -161,10 +159,6 @@ class ResourceStrategyFit:
 
 
 # -- what pods and arguments say -----------------------------------------------------------------
-
-
-def _said(shape: PodShape) -> PodStrategies:
-    return pod_strategies(*shape.key.scoring) if any(shape.key.scoring) else _NOTHING_SAID
 
 
 @remembered(64)
@@ -206,13 +200,8 @@ def _named(name: str, of: Mapping[str, T]) -> T | None:
     return of[max(begins, key=len)] if begins else None
 
 
-def _names(text: str) -> list[str]:
-    """Names between commas."""
-    return [each for part in text.split(",") if (each := part.strip())]
-
-
 def _names_problem(text: str) -> str | None:
-    twice = [name for name, count in Counter(_names(text)).items() if count > 1]
+    twice = [name for name, count in Counter(names_in(text)).items() if count > 1]
     return f"must name each resource once, found {quoted(twice[0])} twice" if twice else None
 
 

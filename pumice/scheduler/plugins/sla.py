@@ -5,8 +5,6 @@ this plugin votes for it: it enters its queue, and places that are too few for i
 session, so that others do not take them.
 """
 
-from collections.abc import Iterator
-
 from pumice.api import keys
 from pumice.api.durations import parse_nanoseconds
 from pumice.api.json_words import quoted
@@ -35,17 +33,14 @@ class Sla:
         register.job_order(self._key)
         register.job_enqueueable(self._vote, wakes=Cause.ITSELF, by=self._end)
         register.job_pipelined(self._vote)
-        for job, end in list(self._ends(session)):
+        for job in list(session.unplaced):
+            end = self._end(job)
+            if end is None:
+                continue
             if end > session.now:
                 session.wake_at(end)
             else:
                 session.try_again(job)
-
-    def _ends(self, session: SessionView) -> Iterator[tuple[JobInfo, float]]:
-        for job in session.unplaced:
-            end = self._end(job)
-            if end is not None:
-                yield job, end
 
     def _end(self, job: JobInfo) -> float | None:
         """When the waiting time of a gang ends, UNIX seconds; None when it has none."""

@@ -18,7 +18,6 @@ import numpy as np
 
 from pumice.api import keys
 from pumice.api.durations import parse_seconds
-from pumice.api.meta import parse_bool
 from pumice.api.remembering import remembered
 from pumice.api.schedules import time_zone_problem
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
@@ -148,10 +147,8 @@ class Tdm:
 
     def _by_zone(self, answer: Callable[[str], float]) -> Floats:
         """A number for each node that follows from its zone; 0 for nodes without one."""
-        column = self._session.facts.label(keys.REVOCABLE_ZONE)
-        answers = np.array([*(answer(zone) if zone else 0.0 for zone in column.values), 0.0])
-        by_row: Floats = answers[column.codes]
-        return by_row
+        zones = self._session.facts.label(keys.REVOCABLE_ZONE)
+        return zones.numbers(lambda zone: answer(zone) if zone else 0.0)
 
     def _judge(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         def code(zone: str) -> int:
@@ -226,11 +223,7 @@ def _may_use_zones(preemptor: Preemptor) -> bool:
 
 def _is_preemptable(job: JobInfo) -> bool:
     """Whether the PodGroup itself says that its pods may be evicted; gangs that do come last."""
-    if job.group is None:
-        return False
-    meta = job.group.metadata
-    said = (parse_bool(meta.annotation(keys.PREEMPTABLE)), parse_bool(meta.label(keys.PREEMPTABLE)))
-    return next((each for each in said if each is not None), False)
+    return bool(job.says_preemptable)
 
 
 def _is_starving(job: JobInfo) -> bool:

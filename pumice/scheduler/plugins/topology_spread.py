@@ -11,7 +11,7 @@ from pumice.scheduler.model.domains import Domains, Topology
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import PodShape
-from pumice.scheduler.plugins.pod_affinity import topology_of
+from pumice.scheduler.plugins.pod_affinity import DomainColumn, topology_of
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.view import SessionView
 
@@ -48,12 +48,6 @@ class Constraint(msgspec.Struct, frozen=True):
         assert found is not None
         return found
 
-    def penalties(self) -> Floats:
-        """Minus infinity for skewed domains, and for nodes in none, at the end; otherwise 0."""
-        found = np.where(self.skewed(later=False), -np.inf, 0.0)
-        found[-1] = -np.inf
-        return found
-
     def _fewest(self, counts: Ints) -> int:
         exists = self.domains.exists
         known = counts[:-1] if self.has_all else counts[:-1][exists]
@@ -62,26 +56,22 @@ class Constraint(msgspec.Struct, frozen=True):
         return int(known.min())
 
 
-class SpreadFilter:
+class SpreadFilter(DomainColumn):
     """Which nodes a class of pods may use so that its pods stay spread."""
 
     def __init__(self, constraints: list[Constraint]) -> None:
+        super().__init__([each.domains for each in constraints], self._penalties)
         self._constraints = constraints
-        self._seen = -1
-        self._column: Floats = np.zeros(0)
 
-    def column(self) -> Floats:
+    def _penalties(self) -> Floats:
         """0 for nodes that pods may use now, otherwise minus infinity."""
-        seen = 0
-        for each in self._constraints:
-            seen += each.domains.sync()
-        if seen != self._seen:
-            self._seen = seen
-            columns = [each.penalties().take(each.domains.codes) for each in self._constraints]
-            self._column = columns[0]
-            for column in columns[1:]:
-                self._column += column
-        return self._column
+        found = np.zeros(0)
+        for number, each in enumerate(self._constraints):
+            answers = np.where(each.skewed(later=False), -np.inf, 0.0)
+            answers[-1] = -np.inf
+            column = answers.take(each.domains.codes)
+            found = found + column if number else column
+        return found
 
     def starting(self) -> Sequence[Topology]:
         """None: pods are not to be in one domain."""
@@ -145,26 +135,17 @@ def _counting(
     return mask
 
 
-class SpreadScore:
+class SpreadScore(DomainColumn):
     """How few of the pods' like there are in the domains of nodes: 0 to 100."""
 
     def __init__(
         self, constraints: list[Constraint], weights: list[float], known: Bools, weight: int
     ) -> None:
+        super().__init__([each.domains for each in constraints], self._scores)
         self._constraints = constraints
         self._weights = weights
         self._known = known
         self._weight = weight
-        self._seen = -1
-        self._column: Floats = np.zeros(0)
-
-    def column(self) -> Floats:
-        """The score of every node now, with its weight."""
-        seen = sum(each.domains.sync() for each in self._constraints)
-        if seen != self._seen:
-            self._seen = seen
-            self._column = self._scores()
-        return self._column
 
     def _scores(self) -> Floats:
         sums = np.zeros(len(self._known))

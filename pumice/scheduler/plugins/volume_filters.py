@@ -4,14 +4,12 @@ Pods that differ only in the names of their claims share results about nodes. So
 when nodes are first filtered, before any of these pods is placed.
 """
 
-from collections.abc import Callable
-from typing import TypeVar
+from functools import cache
 
 import numpy as np
 
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.claim_choices import Waiting
 from pumice.scheduler.model.claims import ZONES
 from pumice.scheduler.model.facts import ABSENT
 from pumice.scheduler.model.rows import Rows
@@ -29,8 +27,6 @@ _IN_USE = (
     "in-use by another pod"
 )
 
-T = TypeVar("T")
-
 
 class VolumeFilters:
     """Filters of nodes by the volumes that pods mount."""
@@ -38,8 +34,9 @@ class VolumeFilters:
     def __init__(self, session: SessionView) -> None:
         self._session = session
         self._claims = session.claims
-        self._waiting: dict[PodClass, Waiting] = {}
-        self._more: dict[PodClass, dict[str, tuple[int, tuple[tuple[str, str], ...]]]] = {}
+        # Asked before any of the pods is placed, and kept.
+        self._waiting = cache(lambda pods: self._claims.waiting(pods.shape.claims))
+        self._more = cache(lambda pods: dict(self._claims.more(pods.shape.claims)))
 
     def why_unbound(self, shape: PodShape) -> Reason | None:
         """Why no node fits the claims of a pod."""
@@ -94,7 +91,7 @@ class VolumeFilters:
     def _unbindable(self, pods: PodClass, rows: Rows, scope: Scope) -> FilterResult | None:
         if not pods.shape.claims:
             return None
-        waiting = _once(self._waiting, pods, lambda: self._claims.waiting(pods.shape.claims))
+        waiting = self._waiting(pods)
         if not waiting or self._claims.choices.scope(waiting) != scope:
             return None
         return _verdict(self._claims.choices.bindable(waiting, rows.index), _UNBINDABLE)
@@ -113,20 +110,13 @@ class VolumeFilters:
         """Nodes that cannot attach the volumes of a pod besides those in use."""
         if not pods.shape.claims:
             return None
-        more = _once(self._more, pods, lambda: dict(self._claims.more(pods.shape.claims)))
+        more = self._more(pods)
         if not more:
             return None
         exceeds, names = self._claims.attachments.exceeds, self._session.node_names
         index = range(len(names))[rows.index] if isinstance(rows.index, slice) else rows.index
         free = [not exceeds(names[row], more, is_later=rows.is_later) for row in index]
         return _verdict(np.array(free, dtype=np.bool_), _TOO_MANY)
-
-
-def _once(known: dict[PodClass, T], pods: PodClass, compute: Callable[[], T]) -> T:
-    found = known.get(pods)
-    if found is None:
-        found = known[pods] = compute()
-    return found
 
 
 def _verdict(allowed: Bools, text: str) -> FilterResult:
