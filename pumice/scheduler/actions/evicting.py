@@ -4,7 +4,7 @@ Queues and their gangs have their turns in order. A gang evicts only if it gets 
 undone, and it is recorded why they do not help.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from pumice.api.queues import Queue
@@ -46,62 +46,49 @@ def _evict(setting: EvictionSetting, session: Session, arguments: Arguments) -> 
     queues = session.answers.ordered_queues(session.state.queues[name] for name in names)
     while queues:
         queue = queues.pop()
+        name = queue.metadata.name
         if setting.reclaims and session.answers.is_overused(queue):
             continue
         search.surveys.begin_queue()
-        tried = []
-        if (line := lines.get(queue.metadata.name)) is not None:
-            tried = _for_gangs(setting, session, search, queue, line)
+        tried = list(_for_gangs(search, queue, lines[name])) if name in lines else []
         if not setting.reclaims and not setting.by_gang:
-            _inside_gangs(setting, session, search, queue, tried)
-        for job in unaided.get(queue.metadata.name, ()):
+            _inside_gangs(search, queue, tried)
+        for job in unaided.get(name, ()):
             with session.turn(job):
                 search.report_refusal(queue, job)
 
 
-def _for_gangs(
-    setting: EvictionSetting,
-    session: Session,
-    search: Search,
-    queue: Queue,
-    line: PriorityQueue[JobInfo],
-) -> list[JobInfo]:
+def _for_gangs(search: Search, queue: Queue, line: PriorityQueue[JobInfo]) -> Iterator[JobInfo]:
     """Search for victims for the gangs of a queue that lack pods, one after the other; those that had their turn."""
-    tried: list[JobInfo] = []
+    session = search.session
     while line:
         job = line.pop()
         if not session.reaches(job):
             leave(session, queue, line)
             continue
-        tried.append(job)
+        yield job
         with search.turn(job):
-            rules = rules_for(session, setting, job, queue)
+            rules = rules_for(session, search.setting, job, queue)
             session.preemptions += 1
-            is_served, failure = search.serve(rules, queue, job, waiting_tasks(session, job))
-            if not is_served:
+            failure = search.serve(rules, queue, job, waiting_tasks(session, job))
+            if failure is not None:
                 search.explain(rules, job, failure)
             if queue.is_fifo and not session.answers.is_pipelined(job):
                 break  # those behind it wait until it fits
-    return tried
 
 
-def _inside_gangs(
-    setting: EvictionSetting,
-    session: Session,
-    search: Search,
-    queue: Queue,
-    jobs: Sequence[JobInfo],
-) -> None:
+def _inside_gangs(search: Search, queue: Queue, jobs: Sequence[JobInfo]) -> None:
     """Evict less important pods of gangs for more important ones of the same gang, pod by pod."""
+    session = search.session
     for job in jobs:
         if not job.holding or seeks_domain(session, job):
             continue
         with search.turn(job):
-            rules = inside_job(session, setting, job)
+            rules = inside_job(session, search.setting, job)
             for task in waiting_tasks(session, job):
                 session.time.check()
                 is_starving = session.answers.is_starving(job)
-                if not is_starving or not search.serve(rules, queue, job, [task])[0]:
+                if not is_starving or search.serve(rules, queue, job, [task]) is not None:
                     break
 
 

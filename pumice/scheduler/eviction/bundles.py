@@ -5,6 +5,7 @@ asked which of their pods come last.
 """
 
 from collections.abc import Iterator, Sequence, Set
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -42,33 +43,24 @@ class VictimOrder:
     """The order in which pods of one node go, each for itself; keys of gangs and queues are taken once, so before a decision."""
 
     def __init__(self, session: Session, rules: EvictionRules) -> None:
-        self._state = session.state
-        self._answers = session.answers
-        self._rules = rules
-        self._ranks: dict[str, SortKey] = {}
-        self._queues: dict[str, SortKey] = {}
+        queues, queue_key = session.state.queues, rules.queue_key
+        self._jobs = session.state.jobs
+        self._task_key = session.answers.task_key
+        self._rank = cache(session.answers.job_rank)
+        self._queue_key = cache(lambda name: queue_key(queues[name])) if queue_key else None
 
     def of(self, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
         """The pods of a node in order."""
-        jobs, ranks, answers = self._state.jobs, self._ranks, self._answers
         entries: list[tuple[SortKey, SortKey, str, str, TaskInfo]] = []
         for task in tasks:
-            holder = jobs[task.job].holder(task)
-            rank = ranks.get(holder.key)
-            if rank is None:
-                rank = ranks[holder.key] = answers.job_rank(holder)
-            entries.append((rank, answers.task_key(task), task.key, holder.queue, task))
+            holder = self._jobs[task.job].holder(task)
+            place = self._rank(holder), self._task_key(task)
+            entries.append((*place, task.key, holder.queue, task))
         entries.sort(reverse=True)
-        if self._rules.queue_key is not None and len({entry[3] for entry in entries}) > 1:
-            entries.sort(key=lambda entry: self._queue_key(entry[3]))
+        by_queue = self._queue_key
+        if by_queue is not None and len({entry[3] for entry in entries}) > 1:
+            entries.sort(key=lambda entry: by_queue(entry[3]))
         return [entry[4] for entry in entries]
-
-    def _queue_key(self, name: str) -> SortKey:
-        key = self._queues.get(name)
-        if key is None:
-            assert self._rules.queue_key is not None
-            key = self._queues[name] = self._rules.queue_key(self._state.queues[name])
-        return key
 
 
 class _Gang(msgspec.Struct, frozen=True, eq=False):
@@ -96,7 +88,7 @@ def bundles(
     rules: EvictionRules,
     seen: Survey,
     usable: Bools,
-    domain: Bools | None,
+    domain: Bools,
     needs: Ints,
 ) -> Iterator[VictimBundle]:
     """Bundles in the order in which they go.
@@ -106,7 +98,7 @@ def bundles(
         rules: What the action may evict.
         seen: Running pods, and which of them may go if no others do.
         usable: Nodes on which room is of use, by row.
-        domain: Nodes of the domain that is looked at; None for all.
+        domain: Nodes of the domain that is looked at, by row.
         needs: What is wanted, by column.
     """
     setting = rules.setting
@@ -157,7 +149,7 @@ def _gangs(
     rules: EvictionRules,
     seen: Survey,
     usable: Bools,
-    domain: Bools | None,
+    domain: Bools,
 ) -> Iterator[_Gang]:
     """Gangs with pods that may go from nodes that count."""
     running = seen.running
@@ -170,7 +162,7 @@ def _gangs(
     numbers = numbers[running.gang[seen.rows[there]]]
     nodes = running.node[seen.rows[there]]
     has_local = np.zeros(len(keys), dtype=np.bool_)
-    has_local[numbers[seen.may[there] & usable[nodes] & _are_in(nodes, domain)]] = True
+    has_local[numbers[seen.may[there] & usable[nodes] & domain[nodes]]] = True
     there, numbers = there[has_local[numbers]], numbers[has_local[numbers]]
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
@@ -183,7 +175,7 @@ def _gangs(
         rows = seen.rows[places]
         may = seen.may[places]
         allowed = rows[may]
-        inside = _are_in(running.node[allowed], domain)
+        inside = domain[running.node[allowed]]
         local = inside & usable[running.node[allowed]]
         if not rules.setting.by_gang:
             may_break = False
@@ -191,12 +183,8 @@ def _gangs(
             holding = sum([job.counts[status] for status in ALLOCATED_LIKE])
             may_break = len(allowed) == holding
         else:
-            may_break = bool(may[_are_in(running.node[rows], domain)].all())
+            may_break = bool(may[domain[running.node[rows]]].all())
         yield _Gang(job, holder.queue, allowed, local, inside, may_break)
-
-
-def _are_in(nodes: Ints, domain: Bools | None) -> Bools:
-    return np.ones(len(nodes), dtype=np.bool_) if domain is None else domain[nodes]
 
 
 def _tasks(seen: Survey, rows: Ints) -> list[TaskInfo]:

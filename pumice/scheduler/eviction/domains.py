@@ -19,7 +19,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
 from pumice.scheduler.placing.domain_search import DomainSearch
 from pumice.scheduler.placing.filling import Filling, GangTurn
-from pumice.scheduler.placing.requests import Demand, DomainRequest, Members, Placed, scores
+from pumice.scheduler.placing.requests import DomainRequest, Members, Placed, scores
 from pumice.scheduler.session.empty_nodes import shortfalls
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
@@ -45,11 +45,11 @@ class _DomainPlace(Room):
         self._rules = domains.rules
         self._given: list[VictimBundle] = []
         self.domain = domain
-        demands: Sequence[Demand] = domains.request.demands
-        self._inside: Bools | None = None
+        inside: Bools = np.ones(len(session.view.rows), dtype=np.bool_)
         if domain.parent is not None:
-            inside = self._inside = session.levels.tree.mask(domain)
-            demands = [each._replace(nodes=each.nodes & inside) for each in demands]
+            inside = session.levels.tree.mask(domain)
+        self._inside = inside
+        demands = [each._replace(nodes=each.nodes & inside) for each in domains.request.demands]
         super().__init__(session.view.rows, session.view.row_of, demands)
 
     def promise(self, _: Statement, /) -> bool:

@@ -38,7 +38,6 @@ class NodeBounds:
 
     Attributes:
         ranking: Filters and scores of the class.
-        refused: Nodes that were examined and on which plugins refused pods, perhaps only for the gang that asked.
     """
 
     def __init__(self, session: Session, preemptor: Preemptor, victims: Ints) -> None:
@@ -49,7 +48,7 @@ class NodeBounds:
         self._by_node: dict[int, list[TaskInfo]] = {}
         self._costs: dict[int, Cost] = {}
         self._raised: set[int] = set()
-        self.refused: set[int] = set()
+        self._gang = preemptor.job.key
         columns = [(-column).tolist() for column in self.ranking.scores()]
         self._scores: list[tuple[float, ...]] = list(zip(*columns, strict=True))
         node = session.view.running.node[victims]
@@ -63,42 +62,32 @@ class NodeBounds:
         session = self._session
         running, nodes = session.view.running, session.view.rows
         needs = self.ranking.pods.shape.needs
-        fits = self.ranking.pods.allowed.copy()
         missing = np.empty((len(needs), len(nodes)), dtype=np.int64)
         for place, need in enumerate(needs):
             missing[place] = need.amount - nodes.future_idle(need.column)
-        no_victims = fits & (missing <= 0).all(axis=0)
-        highest = np.full(len(nodes), NO_VICTIM, dtype=np.int64)
-        victims = np.zeros(len(nodes), dtype=np.int64)
-        if len(rows):
-            node = running.node[rows]
-            starts = np.flatnonzero(np.diff(node, prepend=-1))
-            there = node[starts]
-            vectors = running.vectors[rows]
-            possible = np.ones(len(there), dtype=np.bool_)
-            least = np.ones(len(there), dtype=np.int64)
-            for place, need in enumerate(needs):
-                given = vectors[:, need.column]
-                lacks = missing[place, there]
-                possible &= np.add.reduceat(given, starts) >= lacks
-                largest = np.maximum(np.maximum.reduceat(given, starts), 1)
-                least = np.maximum(least, -(-lacks // largest))
-            lowest = np.minimum.reduceat(self._importances(rows), starts)
-            asks = ~no_victims[there]
-            highest[there[asks]] = lowest[asks]
-            victims[there[asks]] = least[asks]
-            fits[:] = False
-            fits[there[possible]] = True
-            fits |= no_victims
-            tasks = [task for task in map(running.tasks.__getitem__, rows.tolist()) if task]
-            ends = [*starts.tolist()[1:], len(rows)]
-            for row, start, end in zip(there.tolist(), starts.tolist(), ends, strict=True):
-                self._by_node[row] = tasks[start:end]
-        else:
-            fits = no_victims
-        open_rows = np.flatnonzero(fits).tolist()
-        for row in open_rows:
-            self._costs[row] = (int(highest[row]), 0, int(victims[row]), *self._scores[row], row)
+        no_victims = self.ranking.pods.allowed & (missing <= 0).all(axis=0)
+        for row in np.flatnonzero(no_victims).tolist():
+            self._costs[row] = (NO_VICTIM, 0, 0, *self._scores[row], row)
+        node = running.node[rows]
+        starts = np.flatnonzero(np.diff(node, prepend=-1))
+        there = node[starts]
+        tasks = [task for task in map(running.tasks.__getitem__, rows.tolist()) if task]
+        ends = [*starts.tolist()[1:], len(rows)]
+        for row, start, end in zip(there.tolist(), starts.tolist(), ends, strict=False):
+            self._by_node[row] = tasks[start:end]
+        possible = ~no_victims[there]
+        least = np.ones(len(there), dtype=np.int64)
+        vectors = running.vectors[rows]
+        for place, need in enumerate(needs):
+            given = vectors[:, need.column]
+            lacks = missing[place, there]
+            possible &= np.add.reduceat(given, starts) >= lacks
+            largest = np.maximum(np.maximum.reduceat(given, starts), 1)
+            least = np.maximum(least, -(-lacks // largest))
+        lowest = np.minimum.reduceat(self._importances(rows), starts)
+        columns = [column[possible].tolist() for column in (there, lowest, least)]
+        for row, highest, count in zip(*columns, strict=True):
+            self._costs[row] = (highest, 0, count, *self._scores[row], row)
 
     def _importances(self, rows: Ints) -> Ints:
         """`_importance` in columns."""
@@ -157,16 +146,16 @@ class NodeBounds:
             heapq.heappush(self._heap, cost)
 
     def reset(self) -> None:
-        """Decisions were undone: what was computed since may be too high."""
-        raised, self._raised, self.refused = self._raised, set(), set()
+        """Decisions were undone, or others are asked for: what was computed since may be too high."""
+        raised, self._raised = self._raised, set()
         for row in sorted(raised):
             self._refresh(row)
 
-    def let_another_ask(self) -> None:
-        """Another gang begins: for it plugins may refuse fewer pods."""
-        refused, self.refused = self.refused, set()
-        for row in sorted(refused):
-            self._refresh(row)
+    def let_ask(self, gang: str) -> None:
+        """A gang asks: for another one than before plugins may refuse fewer pods."""
+        if gang != self._gang:
+            self._gang = gang
+            self.reset()
 
     def _sync(self) -> None:
         log = self._session.touched.log
@@ -287,7 +276,7 @@ class NodePlaces:
                 return found
 
     def _places(self, rows: Sequence[int]) -> Sequence[_NodePlace]:
-        """Nodes with the pods that plugins let go, in order; where they refuse any, this is noted."""
+        """Nodes with the pods that plugins let go, in order."""
         tasks: list[TaskInfo] = []
         ends = []
         for row in rows:
@@ -299,7 +288,6 @@ class NodePlaces:
         for row, end in zip(rows, ends, strict=True):
             chosen = tasks[start:end]
             if refuses:
-                self.bounds.refused.add(row)
                 chosen = [task for task, yes in zip(chosen, may[start:end], strict=True) if yes]
             start = end
             if chosen or not self.are_tried or self.bounds.ranking.fits_later()[row]:

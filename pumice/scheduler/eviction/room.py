@@ -19,18 +19,20 @@ class Room:
         self.wanted = wanted
         self._row_of = row_of
         self._columns = sorted({column for each in wanted for column, _ in each.needs})
-        self._position = {column: place for place, column in enumerate(self._columns)}
         self._free: Ints = np.stack([rows.future_idle(column) for column in self._columns], axis=1)
-        needs = [
-            tuple((self._position[column], amount) for column, amount in each.needs)
-            for each in wanted
+        position = {column: place for place, column in enumerate(self._columns)}
+        self._needs = [
+            tuple((position[column], amount) for column, amount in each.needs) for each in wanted
         ]
-        self._needs = needs
-        counts = places(needs, self._free)
-        counts[~np.stack([each.nodes for each in wanted])] = 0
-        self._counts = counts
-        self.totals: list[int] = counts.sum(axis=1).tolist()
+        self._counts = self._counted(self._free)
+        self.totals: list[int] = self._counts.sum(axis=1).tolist()
         self._gone: dict[str, int] = {}
+
+    def _counted(self, free: Ints) -> Ints:
+        """The places by kind and row, with so much that is free."""
+        counts = places(self._needs, free)
+        counts[~np.stack([each.nodes for each in self.wanted])] = 0
+        return counts
 
     @property
     def nodes(self) -> Bools:
@@ -58,9 +60,7 @@ class Room:
         """
         free = self._free.copy()
         np.add.at(free, nodes, vectors[:, self._columns])
-        counts = places(self._needs, free)
-        counts[~np.stack([each.nodes for each in self.wanted])] = 0
-        found: list[int] = counts.sum(axis=1).tolist()
+        found: list[int] = self._counted(free).sum(axis=1).tolist()
         return found
 
     def add(self, bundle: VictimBundle) -> None:

@@ -35,23 +35,24 @@ class Search:
     """The search of one action in one session.
 
     Attributes:
+        session: The session.
+        setting: The action's setting.
         surveys: Which running pods may go.
     """
 
     def __init__(self, session: Session, setting: EvictionSetting) -> None:
-        self._session = session
-        self._setting = setting
+        self.session = session
+        self.setting = setting
         self.surveys = Surveys(session)
         self._bounds: dict[Hashable, NodeBounds] = {}
         self._tentative: list[Hashable] = []
-        self._gangs: dict[Hashable, str] = {}
         self._places: dict[Hashable, int] = {}
         self._failed: dict[Hashable, str] = {}
 
     @contextmanager
     def turn(self, job: JobInfo) -> Iterator[None]:
         """The part of an action that concerns one gang; see `Session.turn`. What is held for it is free for it."""
-        session = self._session
+        session = self.session
         with session.turn(job), session.nominations.lifted(job):
             yield
         if job.key in session.errors:  # results computed from its decisions are invalid
@@ -61,24 +62,20 @@ class Search:
 
     def serve(
         self, rules: EvictionRules, queue: Queue, job: JobInfo, tasks: Sequence[TaskInfo]
-    ) -> tuple[bool, EvictionFailure | None]:
-        """Evict for pods of a gang.
-
-        Returns:
-            Whether the gang got enough, and what the search shows if it did not, as far as it shows anything.
-        """
-        session = self._session
+    ) -> EvictionFailure | None:
+        """Evict for pods of a gang; None if it got enough, otherwise what the search shows, as far as it shows anything."""
+        session = self.session
         if not tasks:
-            return False, None
+            return EvictionFailure()
         turn = GangTurn(session, queue, job, session.statement())
-        found: FoundRoom | EvictionFailure | None = None
-        if self._setting.by_gang or seeks_domain(session, job):
+        found: FoundRoom | EvictionFailure = EvictionFailure()
+        if self.setting.by_gang or seeks_domain(session, job):
             found = self._together(turn, rules, tasks)
         elif may_help(session, self.surveys, rules, queue, job):
             self._one_by_one(turn, rules, tasks)
-        broken = found.broken if isinstance(found, FoundRoom) else ()
-        gets = self._finish(turn.statement, job, broken)
-        return gets, found if isinstance(found, EvictionFailure) else None
+        if isinstance(found, EvictionFailure):
+            return None if self._finish(turn.statement, job, ()) else found
+        return None if self._finish(turn.statement, job, found.broken) else EvictionFailure()
 
     def find(
         self, places: EvictionPlaces, statement: Statement, *, safe_last: bool = False
@@ -87,7 +84,7 @@ class Search:
         best: FoundRoom | None = None
         while some := places.following(best):
             for place in some:
-                attempt = EvictionAttempt(self._session, statement, place, safe_last=safe_last)
+                attempt = EvictionAttempt(self.session, statement, place, safe_last=safe_last)
                 attempt.run()
                 places.examined(attempt)
                 found = attempt.found
@@ -101,7 +98,7 @@ class Search:
 
         A gang that needs no victims is left to `allocate`, whether that comes before or after.
         """
-        session, action = self._session, self._setting.name
+        session, action = self.session, self.setting.name
         victims = statement.victims
         needs_none = not victims and "allocate" in session.view.actions  # there is room already
         if not len(statement) or needs_none or not session.answers.is_pipelined(job):
@@ -116,7 +113,7 @@ class Search:
             message = f"evicted to make room for PodGroup {job.key} of queue {job.queue} ({action})"
             event = Event("Pod", task.namespace, task.name, "Normal", "Preempted", message)
             session.events.append(event)
-        if self._setting.by_gang:
+        if self.setting.by_gang:
             session.events.extend(_of_broken_gangs(broken, victims, job))
         session.outcome(job)
         session.commit(statement)
@@ -187,20 +184,17 @@ class Search:
 
     def nodes(self, preemptor: Preemptor, rules: EvictionRules, statement: Statement) -> NodePlaces:
         """The nodes for a pod, with what is known of them from other pods of its class."""
-        key = rules.preemptor_class(self._session, preemptor)
+        key = rules.preemptor_class(self.session, preemptor)
         known = self._bounds.get(key)
-        gang = self._gangs.get(key)
-        self._gangs[key] = preemptor.job.key
         if known is None:
-            usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
+            usable = self.session.suiting(preemptor.task, preemptor.queue.metadata.name)
             seen = self.surveys.of(preemptor, rules, tentative=bool(len(statement)))
             victims = seen.victims(usable, rules)
-            known = self._bounds[key] = NodeBounds(self._session, preemptor, victims)
+            known = self._bounds[key] = NodeBounds(self.session, preemptor, victims)
             if len(statement):
                 self._tentative.append(key)
-        elif gang != preemptor.job.key:
-            known.let_another_ask()
-        return NodePlaces(self._session, rules, preemptor, known)
+        known.let_ask(preemptor.job.key)
+        return NodePlaces(self.session, rules, preemptor, known)
 
     def _reset(self) -> None:
         for bounds in self._bounds.values():
@@ -210,19 +204,19 @@ class Search:
 
     def _together(
         self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]
-    ) -> FoundRoom | EvictionFailure | None:
+    ) -> FoundRoom | EvictionFailure:
         """Evict for a gang, and promise it its places; what it would still lack if that is not possible, as far as that is known."""
         session, queue, job, statement, *_ = turn
         waiting = [each for each in job.tasks.values() if each.status is PENDING]
         if any(each.never_preempts for each in waiting) or not session.state.nodes.order:
-            return None
+            return EvictionFailure()
         needed = tasks
         if session.extensions.needs_minimum:
             needed = tasks[: max(lacking(job), 1)]
         if rules.setting.reclaims and (why := self._why_not_together(turn, needed)):
             return EvictionFailure(refused=why)
         if not may_help(session, self.surveys, rules, queue, job):
-            return None
+            return EvictionFailure()
         first = next((task for task in needed if not task.shape.is_empty), needed[0])
         together = np.sum([task.shape.vector for task in needed], axis=0)
         preemptor = Preemptor(first, job, queue, together)
@@ -247,7 +241,7 @@ class Search:
         self, preemptor: Preemptor, rules: EvictionRules, request: DomainRequest, needed: int
     ) -> Hashable:
         """Equal for gangs of which one finds too little if another one did; decisions only leave less."""
-        session, job = self._session, preemptor.job
+        session, job = self.session, preemptor.job
         if session.nominations or job.sub_groups is not None or job.group is None:
             return job.key
         kinds = Counter(session.alike(task) for task in request.pods)
@@ -272,25 +266,22 @@ class Search:
 
     # -- why it does not help ----------------------------------------------------------------
 
-    def explain(
-        self, rules: EvictionRules, job: JobInfo, failure: EvictionFailure | None = None
-    ) -> None:
+    def explain(self, rules: EvictionRules, job: JobInfo, failure: EvictionFailure) -> None:
         """Record why evictions did not help a gang, for a pod like the one in its reason; `failure` is what its search shows."""
-        first = _reported(self._session, job) if job.key in self.surveys.told else None
+        first = _reported(self.session, job) if job.key in self.surveys.told else None
         if first is None:
             return
-        queue = self._session.state.queues[job.queue]
-        if failure is not None and failure.refused:
+        queue = self.session.state.queues[job.queue]
+        if failure.refused:
             self._note_refusal(job, failure.refused)
-        elif not self._setting.reclaims or not self._is_refused(queue, job, first):
-            lacks = failure.lacks if failure is not None else ""
-            self.surveys.note_spared(Preemptor(first, job, queue), rules, lacks)
+        elif not self.setting.reclaims or not self._is_refused(queue, job, first):
+            self.surveys.note_spared(Preemptor(first, job, queue), rules, failure.lacks)
 
     def report_refusal(self, queue: Queue, job: JobInfo) -> None:
         """Record that its queue refuses to reclaim for a gang for which no running pod is a candidate."""
-        answers = self._session.answers
+        answers = self.session.answers
         if answers.is_starving(job) and answers.why_invalid(job) is None:
-            first = _reported(self._session, job)
+            first = _reported(self.session, job)
             if first is not None:
                 self._is_refused(queue, job, first)
 
@@ -298,17 +289,17 @@ class Search:
         """Whether a queue refuses to reclaim for a pod; this is recorded unless it is the reason of its gang already."""
         if job.never_preempts or first.never_preempts:
             return False
-        refusal = self._session.answers.why_not_preemptive(queue, first)
+        refusal = self.session.answers.why_not_preemptive(queue, first)
         if refusal is None:
             return False
-        outcome = self._session.outcomes.get(job.key)
+        outcome = self.session.outcomes.get(job.key)
         if outcome is None or outcome.refused != refusal:
             self._note_refusal(job, refusal.message)
         return True
 
     def _note_refusal(self, job: JobInfo, why: str) -> None:
-        action = self._setting.name
-        noted = self._session.spared.setdefault(job.key, {})
+        action = self.setting.name
+        noted = self.session.spared.setdefault(job.key, {})
         noted[action] = EvictionFailure(action, refused=why)
 
 
