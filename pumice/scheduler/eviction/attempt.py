@@ -71,8 +71,6 @@ class FoundRoom(NamedTuple):
     """Room in a place.
 
     Attributes:
-        cost: What it costs.
-        place: The place.
         victims: The pods that have to go, in their order.
         broken: The gangs that are broken with them.
         steps: What was decided when it was tried; None if it was not.

@@ -25,7 +25,6 @@ class VictimBundle(msgspec.Struct, frozen=True, eq=False):
     """Pods that go together.
 
     Attributes:
-        job: Their gang.
         tasks: The pods, those first that come last in their gang.
         is_whole: Whether the gang goes below its minimum with them.
     """
@@ -67,7 +66,6 @@ class _Gang(msgspec.Struct, frozen=True, eq=False):
     """A gang of which pods may go.
 
     Attributes:
-        job: The gang.
         queue: Name of the queue to which its pods are charged.
         allowed: Rows of all its pods that may go.
         local: Which of them are on nodes that count.

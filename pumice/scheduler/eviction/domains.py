@@ -166,11 +166,6 @@ class DomainPlaces:
     """The domains that are looked at for one gang: of those that could hold what it needs if they were empty, those that lack least.
 
     Attributes:
-        turn: The gang's turn.
-        rules: What may be evicted.
-        preemptor: The pod that asks.
-        request: The pods that wait.
-        seen: Running pods.
         are_several: Whether there are more domains than one.
         lacks: What the gang would still lack in the first one, as far as that is known.
     """

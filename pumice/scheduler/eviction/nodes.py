@@ -237,9 +237,6 @@ class NodePlaces:
     """The nodes in the order in which they are examined for one pod.
 
     Attributes:
-        session: The session.
-        preemptor: The pod.
-        bounds: Lower bounds for pods of its class.
         are_tried: Whether more than room decides, so that evictions must be tried.
     """
 

@@ -52,12 +52,7 @@ class Room:
         return worst if worst[0] < worst[1] else None
 
     def most(self, nodes: Ints, vectors: Ints) -> list[int]:
-        """The places that there would be if these pods left their nodes, by kind.
-
-        Args:
-            nodes: Row of the node of each pod.
-            vectors: What each takes, by column.
-        """
+        """The places that there would be, by kind, if pods left their nodes, which are given by row, and what each takes by column."""
         free = self._free.copy()
         np.add.at(free, nodes, vectors[:, self._columns])
         found: list[int] = self._counted(free).sum(axis=1).tolist()

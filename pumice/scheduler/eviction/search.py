@@ -35,8 +35,6 @@ class Search:
     """The search of one action in one session.
 
     Attributes:
-        session: The session.
-        setting: The action's setting.
         surveys: Which running pods may go.
     """
 

@@ -21,7 +21,6 @@ class EvictionSetting(msgspec.Struct, frozen=True):
     """What an action evicts, and how it looks for it.
 
     Attributes:
-        name: Name of the action.
         reclaims: Whether running pods of other queues go, wherever these are less entitled; otherwise pods of the same queue.
         by_gang: Whether gangs may go as a whole. Plugin `gang` then protects nothing, a PodGroup may protect its pods, and
             all other plugins must agree, whatever their tiers are. Otherwise each pod goes, or not, for itself.
@@ -57,7 +56,6 @@ class EvictionRules(msgspec.Struct, frozen=True):
     """What an action may evict for one gang.
 
     Attributes:
-        setting: The action's setting.
         checks: The plugins' checks; see `victims.judge`.
         classes: What of a pod that asks decides about their answers.
         queues: Queues whose pods are candidates, by row; not asked where `inside` names a gang.

@@ -27,7 +27,6 @@ class Survey(msgspec.Struct, frozen=True):
     """Running pods that an action may look at.
 
     Attributes:
-        running: The table of running pods.
         rows: Their rows in it, ascending.
         is_open: Those that are preemptable, and whose eviction was not refused a moment ago.
         may: Those that may be evicted.

@@ -49,14 +49,7 @@ class Entitlements(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, table: QueueTable, total: Ints, away: Away, *, in_tree: bool) -> "Entitlements":
-        """Entitlements in a cluster.
-
-        Args:
-            table: The queues.
-            total: What ready nodes have, by column.
-            away: What pods hold on other nodes.
-            in_tree: Whether queues share what the queue above them may have.
-        """
+        """Entitlements to what ready nodes have, by column; `in_tree`: queues share what the queue above them may have."""
         count = len(table.names)
         parents = list(table.parents) if in_tree else [-1] * count
         paths = [path.tolist() for path in table.paths] if in_tree else [[n] for n in range(count)]

@@ -36,11 +36,8 @@ class _Node:
     """An inner node, its children in columns: first other nodes, then jobs.
 
     Attributes:
-        parent: The node above it; None for the root.
         row: Its row among the children of its parent.
-        weight: Weight among its siblings.
         children: Nodes below it by name.
-        jobs: Jobs of its own.
         held: What its children hold; what is scaled, for nodes.
         asked: What its jobs hold and ask for; nothing for nodes.
         shares: Dominant shares of its children.
@@ -79,13 +76,7 @@ class ShareTree:
     def __init__(
         self, session: SessionView, share: DominantShare, held: Callable[[JobInfo], Ints]
     ) -> None:
-        """Build the tree of a session.
-
-        Args:
-            session: The session.
-            share: Shares of what the cluster has.
-            held: What a job holds of that.
-        """
+        """Build the tree of a session from what jobs hold of the cluster."""
         self.epoch = 0
         self._rounds = 0
         self._jobs = session.jobs
@@ -243,12 +234,7 @@ class ShareTree:
         """Whether a queue would still have the smaller share if it got a pod and each of the others lost one.
 
         Unlike in the order of queues, saturation does not count: a gang that gets its last pod is saturated by it.
-
-        Args:
-            queue: Name of the queue.
-            job: Its job that is to get a pod.
-            request: What the pod asks for.
-            others: Name of a queue, one of its jobs, and what a pod of that holds; each of them is looked at alone.
+        Each of the others, a pod of a job in a queue, is looked at alone.
         """
         self.settle()
         got = self._leaves.get(job.key)

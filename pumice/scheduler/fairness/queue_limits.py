@@ -40,13 +40,7 @@ class Guarantees:
     """Unused guarantees, updated by the decisions of a session."""
 
     def __init__(self, rights: Entitlements, held: Ints, total: Ints) -> None:
-        """Guarantees at the beginning of a session.
-
-        Args:
-            rights: What the queues are guaranteed and may have.
-            held: What each queue holds, with those below it where queues are in a tree; follows every decision.
-            total: What ready nodes have, by column.
-        """
+        """Guarantees at the beginning of a session; what queues hold, with those below them in a tree, follows every decision."""
         self._rights = rights
         self._held = held
         self._total = total
@@ -124,11 +118,7 @@ class QueueCapability(NamedTuple):
 
 
 class PathLimits:
-    """Limits of queues and of the queues above, updated by the decisions of a session.
-
-    Attributes:
-        guarantees: What is kept for queues.
-    """
+    """Limits of queues and of the queues above, updated by the decisions of a session."""
 
     def __init__(
         self,
@@ -138,15 +128,7 @@ class PathLimits:
         held: Ints,
         total: Ints,
     ) -> None:
-        """Limits of a session.
-
-        Args:
-            names: Names of queues by row.
-            jobs: Jobs by key.
-            rights: What the queues may have.
-            held: What each queue holds, with those below it where queues are in a tree; follows every decision.
-            total: What the cluster has, by column.
-        """
+        """Limits of a session; what queues hold, with those below them in a tree, follows every decision."""
         self.guarantees = Guarantees(rights, held, total)
         self._names = names
         self._jobs = jobs
@@ -171,13 +153,7 @@ class PathLimits:
         )
 
     def why_over_capability(self, row: int, task: TaskInfo, *, own: bool = False) -> Reason | None:
-        """Why a pod would take a queue, or one above it, over its capability.
-
-        Args:
-            row: Row of the queue.
-            task: The pod.
-            own: Whether to look at the capability of the queue alone.
-        """
+        """Why a pod would take a queue over its capability, or unless only its `own` counts, a queue above it."""
         limit = self.exceeded(row, task)
         if limit is None or (own and limit.row != row):
             return None

@@ -269,7 +269,6 @@ class UsageStorage(msgspec.Struct, frozen=True):
 
     Attributes:
         namespace: Namespace of the ConfigMap; empty for that of the scheduler.
-        name: Its name.
         interval: Seconds between two writes at least.
     """
 

@@ -86,12 +86,7 @@ class GroupRules(msgspec.Struct, frozen=True):
         return group in self.required or group in self.preferred
 
     def score(self, group: str, *, ordered: bool) -> float:
-        """How much a group is wanted.
-
-        Args:
-            group: The group.
-            ordered: Whether earlier preferred groups are worth more than later ones.
-        """
+        """How much a group is wanted; `ordered`: earlier preferred groups are worth more than later ones."""
         if group in self.avoided:
             return _AVOIDED
         score = _REQUIRED if group in self.required else 0.0

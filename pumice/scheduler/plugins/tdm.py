@@ -39,12 +39,7 @@ _DAY = timedelta(days=1)
 
 
 class Window(msgspec.Struct, frozen=True):
-    """A window of every day.
-
-    Attributes:
-        start: Time of day at which it opens.
-        end: Time of day at which it closes, on the next day unless it is after the start.
-    """
+    """A window of every day, which closes on the next day unless its end is after its start."""
 
     start: time
     end: time

@@ -28,7 +28,6 @@ class Constraint(msgspec.Struct, frozen=True):
     """A constraint of a class of pods.
 
     Attributes:
-        spread: The rule.
         domains: Counts of its pods, on nodes that count for it.
         own: 1 if the pods count themselves.
         has_all: Whether every domain has a node that counts.
