@@ -20,8 +20,6 @@ from pumice.plugins import (
     address,
 )
 
-__all__ = ["Jax"]
-
 
 class Jax(JobPlugin):
     """Sets `JAX_COORDINATOR_ADDRESS`, `JAX_NUM_PROCESSES` and `JAX_PROCESS_ID`."""
