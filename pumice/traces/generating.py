@@ -206,7 +206,8 @@ def _check(shape: TraceShape) -> None:
         ),
         (shape.median > shape.longest, "--median: expected at most --longest"),
         (
-            shape.memory * max(*shape.gpus, shape.hopeless_gpus) > _MEMORY,
+            shape.memory * max((*shape.gpus, shape.hopeless_gpus if shape.hopeless else 0))
+            > _MEMORY,
             f"--memory: expected at most {_MEMORY:,} GiB for all GPUs of a pod",
         ),
     )

@@ -65,6 +65,7 @@ def test_extremes() -> None:
     assert alone["replicas"] == 1
     (all_gone,) = generated(shape(jobs=1, gpus=(0,), gpu_weights=(1,), memory=0))
     assert all_gone["requests"] == {"cpu": "4000m"}
+    assert list(generated(shape(jobs=1, hopeless=0, memory=20_000)))  # no pod has --hopeless-gpus
     for wrong, why in (
         ({"gpus": (1, 2), "gpu_weights": (1,)}, "--gpu-weights: expected one for each"),
         ({"gpus": (1,), "gpu_weights": (0,)}, "--gpu-weights: expected one above 0"),
