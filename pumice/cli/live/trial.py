@@ -9,6 +9,7 @@ import msgspec
 from pumice.api import keys, kinds
 from pumice.api.fields import plain
 from pumice.api.meta import ObjectMeta, Raw
+from pumice.api.nodes import with_system_classes
 from pumice.api.queues import Queue
 from pumice.cli import exits
 from pumice.cli.exits import UserError
@@ -21,7 +22,10 @@ from pumice.cli.options import ClusterOptions
 from pumice.cli.output import Format, note, write, write_json
 from pumice.scheduler import Config
 from pumice.scheduler.simulate import UnreadableObjectError
+from pumice.webhook.rules.references import JOB as REFERENCES
 from pumice.webhook.rules.rule import RuleSettings
+
+_NO_CLASS = REFERENCES.priority.code
 
 
 def try_job(file: Path, cluster: ClusterOptions, config: Config, output: Format) -> NoReturn:
@@ -53,6 +57,9 @@ async def _tried(manifest: Manifest, cluster: ClusterOptions, config: Config) ->
         known = await read_forecast_cluster(client, seen, config)
     if seen.forbidden:
         note(f"this lacks {', '.join(seen.forbidden)}, which you may not read")
+    there = {each.metadata.name for each in seen.objects.namespaces}
+    if namespace not in there and kinds.NAMESPACE.plural not in seen.forbidden:
+        raise UserError(f"there is no namespace {namespace}; create it, or name another one")
     job = _admitted(manifest, str(namespace), seen)
     name = job["metadata"]["name"]
     if any(
@@ -90,18 +97,20 @@ def _admitted(manifest: Manifest, namespace: str, seen: ReadableCluster) -> Raw:
             seen.objects.queues.append(Queue(metadata=ObjectMeta(name=str(name))))
     given = manifest.object | {"metadata": manifest.object["metadata"] | {"namespace": namespace}}
     placed = Manifest(given, manifest.source)
+    classes = seen.objects.priority_classes
+    if kinds.PRIORITY_CLASS.plural not in seen.forbidden:
+        classes = with_system_classes(classes)
     others = [
         Manifest(msgspec.to_builtins(each) | kind.type_meta, Source("cluster"))
-        for kind, objects in (
-            (kinds.QUEUE, seen.objects.queues),
-            (kinds.PRIORITY_CLASS, seen.objects.priority_classes),
-        )
+        for kind, objects in ((kinds.QUEUE, seen.objects.queues), (kinds.PRIORITY_CLASS, classes))
         for each in objects
     ]
     verdict = ManifestChecker(RuleSettings(), [], [placed, *others]).judge(placed)
-    if not verdict.allowed:
-        for error in verdict.errors:
-            note(plain(f"{placed.identity} is refused: {error}"))
+    # The API server refuses pods with a PriorityClass that does not exist.
+    missing = [each for each in verdict.warnings if each.code == _NO_CLASS]
+    for error in (*verdict.errors, *missing):
+        note(plain(f"{placed.identity} is refused: {error}"))
+    if not verdict.allowed or missing:
         exits.finish(exits.REFUSED)
     admitted: Raw = verdict.patched
     return admitted

@@ -1,6 +1,5 @@
 """`pumice job` and `pumice queue` against the embedded server: lists, and Commands that a controller carries out, or none."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,20 +7,12 @@ from typing import Any
 
 import pytest
 
-from pumice.api.kinds import (
-    COMMAND,
-    HYPER_NODE,
-    JOB,
-    NAMESPACE,
-    POD,
-    POD_GROUP,
-    PRIORITY_CLASS,
-    QUEUE,
-)
+from pumice.api.kinds import HYPER_NODE, JOB, QUEUE
 from pumice.cli.live import observed
-from pumice.cluster.client import Client, Object
+from pumice.cluster.client import Client
+from tests.integration.cli.filled import RACK, commands, fill, made, removed
 from tests.integration.cli.servers import Server, ran
-from tests.kit.builders import job, pod, pod_group, queue, task
+from tests.kit.builders import job, queue, task
 from tests.unit.cli.conftest import Ran
 
 _JOB_KEYS = [
@@ -59,81 +50,7 @@ _QUEUE_KEYS = [
     "creationTimestamp",
     "reason",
 ]
-RACK: Object = {
-    "apiVersion": "topology.volcano.sh/v1alpha1",
-    "kind": "HyperNode",
-    "metadata": {"name": "rack"},
-    "spec": {
-        "tier": 1,
-        "members": [{"type": "Node", "selector": {"exactMatch": {"name": "elsewhere"}}}],
-    },
-}
 _NUMBERS = "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (node1); nodes have room for 1 of 2 such pods, even when empty"
-
-
-def made(url: str, kind: Any, obj: Object, namespace: str | None = "default") -> Object:
-    async def work() -> Object:
-        async with Client.connect(server=url) as client:
-            stored = await client.create(kind, obj, namespace)
-            if kind is JOB and "status" in obj:
-                name, status = obj["metadata"]["name"], {"status": obj["status"]}
-                return await client.patch(kind, name, namespace, status, subresource="status")
-            return stored
-
-    return asyncio.run(work())
-
-
-def removed(url: str, kind: Any, name: str) -> None:
-    async def work() -> None:
-        async with Client.connect(server=url) as client:
-            await client.delete(kind, name)
-
-    asyncio.run(work())
-
-
-def commands(url: str) -> list[Object]:
-    async def work() -> list[Object]:
-        async with Client.connect(server=url) as client:
-            found: list[Object] = (await client.list(COMMAND))["items"]
-            for each in found:
-                await client.delete(COMMAND, each["metadata"]["name"], "default")
-            return found
-
-    return asyncio.run(work())
-
-
-def a_job(name: str, phase: str, **spec: Any) -> Object:
-    message = {"message": "pod x failed"} if phase == "Failed" else {}
-    status = {"state": {"phase": phase} | message, "running": 2 if phase == "Running" else 0}
-    return job(name, [task("w", 2, cpu="3")], minAvailable=2, status=status, **spec)
-
-
-def fill(url: str) -> None:
-    """Two Jobs that wait, a PodGroup of another namespace before both, one that runs and one that failed."""
-    made(url, QUEUE, queue("default"), None)
-    for name in ("elsewhere", "watched"):
-        made(url, NAMESPACE, {"metadata": {"name": name}}, None)
-    made(url, PRIORITY_CLASS, {"metadata": {"name": "high"}, "value": 9}, None)
-    other = pod_group("other", 1, namespace="elsewhere", phase="Inqueue", priorityClassName="high")
-    made(url, POD_GROUP, other, "elsewhere")
-    made(
-        url,
-        POD,
-        pod("other-0", namespace="elsewhere", group="other", cpu="9", priorityClassName="high"),
-        "elsewhere",
-    )
-    for name in ("big", "more"):
-        stored = made(url, JOB, a_job(name, "Pending"))
-        group = pod_group(f"{name}-{stored['metadata']['uid']}", 2, phase="Inqueue")
-        made(url, POD_GROUP, group)
-        for number in range(2):
-            labels = {"volcano.sh/job-name": name}
-            each = pod(f"{name}-{number}", group=group["metadata"]["name"], cpu="3", labels=labels)
-            made(url, POD, each)
-    for name, phase in (("done", "Completed"), ("broken", "Failed"), ("busy", "Running")):
-        raw = a_job(name, phase)
-        raw["metadata"]["labels"] = {"waits": "no"}
-        made(url, JOB, raw)
 
 
 @pytest.fixture(scope="module")
@@ -399,6 +316,13 @@ def test_a_job_is_tried_in_the_cluster_and_not_submitted(still: Server, tmp_path
     assert (taken.code, "Job default/big exists" in taken.err) == (2, True)
     other = tried("small", "1", 2, schedulerName="other")
     assert (other.code, "only that of volcano is" in other.err) == (2, True)
+    hurry = tried("small", "1", 2, priorityClassName="urgent")
+    assert (hurry.code, 'there is no PriorityClass "urgent"' in hurry.err) == (1, True)
+    assert tried("small", "1", 2, priorityClassName="system-node-critical").code == 0
+    raw = job("small", [task("w", 1)], namespace="nowhere")
+    file.write_text(json.dumps(raw))
+    lost = ran("simulate", "--live", str(file), "--master", still.url)
+    assert (lost.code, "there is no namespace nowhere" in lost.err) == (2, True)
     limited = tried("small", "1", 2, still.limited)
     assert (limited.code, "no forecast: it needs nodes" in limited.err) == (2, True)
     made(still.url, HYPER_NODE, RACK, None)  # no gang that is there asks for one
