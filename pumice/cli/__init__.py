@@ -31,8 +31,6 @@ import atexit
 import gc
 from collections.abc import Sequence
 
-from pumice.cli import lean
-
 __all__ = ["kubectl_plugin", "main"]
 
 
@@ -57,8 +55,13 @@ def _run(arguments: Sequence[str] | None, program: str) -> int:
     # The interpreter searches all objects for garbage before it ends, which would take a fifth of a verb's time.
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
-    with lean.collecting_rarely():
-        with lean.importing():
-            from pumice.cli.app import run
+    try:
+        from pumice.cli import lean
 
-        return run(arguments, program)
+        with lean.collecting_rarely():
+            with lean.importing():
+                from pumice.cli.app import run
+
+            return run(arguments, program)
+    except KeyboardInterrupt:  # also while modules are imported
+        return 130  # as shells report it: 128 + SIGINT

@@ -268,8 +268,6 @@ def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     try:
         code = _parse_and_run(sys.argv[1:] if arguments is None else list(arguments), program)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return exits.INTERRUPTED
     except BrokenPipeError:
         return _discard_output(exits.PIPE_CLOSED)
     except SystemExit as error:

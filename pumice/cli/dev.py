@@ -53,8 +53,8 @@ _NodesOption = Annotated[
     str | None,
     typer.Option(
         "--nodes",
-        metavar="LIST",
-        help="Nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas. Without it "
+        metavar="SPEC",
+        help="Nodes: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas; or as `simulate --trace` takes them. Without it "
         f"{_NODES}, or the Nodes of --state; with --run one node, with this machine's processors and memory.",
     ),
 ]

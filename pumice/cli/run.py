@@ -28,8 +28,8 @@ _NodesOption = Annotated[
     str | None,
     typer.Option(
         "--nodes",
-        metavar="LIST",
-        help="Nodes that this machine is for the scheduler: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas. "
+        metavar="SPEC",
+        help="Nodes that this machine is for the scheduler: [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], several with commas; or as `simulate --trace` takes them. "
         "Without it one, with its processors and memory.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Amounts of resources as people write them: `64x8gpu,32cpu,256Gi` of nodes, and `cpu=4,gpu=1` of jobs."""
+"""Amounts of resources as people write them: `8gpu,32cpu,256Gi` of nodes, and `cpu=4,gpu=1` of jobs."""
 
 import re
 
@@ -30,19 +30,28 @@ def read_amounts(text: str) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for part in filter(None, _SEPARATORS.split(text)):
-        if suffixed := _SUFFIXED.fullmatch(part):
-            name, amount = suffixed["name"], suffixed["amount"]
-        elif _MEMORY.fullmatch(part):
-            name, amount = "memory", part
-        else:
-            name, equals, amount = part.partition("=")
-            if not equals:
-                raise ValueError(f"{part[:40]!r} is no amount, such as 8gpu, 256Gi or cpu=500m")
-        name = resource(name)
+        name, amount = read_amount(part)
         if name in found:
             raise ValueError(f"{part!r} names {name} a second time")
-        found[name] = checked(name, amount)
+        found[name] = amount
     return found
+
+
+def read_amount(part: str) -> tuple[str, str]:
+    """Read one amount: the name of its resource, and a quantity.
+
+    Raises:
+        ValueError: The text is something else.
+    """
+    if suffixed := _SUFFIXED.fullmatch(part):
+        name, amount = suffixed["name"], suffixed["amount"]
+    elif _MEMORY.fullmatch(part):
+        name, amount = "memory", part
+    else:
+        name, equals, amount = part.partition("=")
+        if not equals:
+            raise ValueError(f"{part[:40]!r} is no amount, such as 8gpu, 256Gi or cpu=500m")
+    return (name := resource(name)), checked(name, amount)
 
 
 def checked(name: str, amount: str | float) -> str:

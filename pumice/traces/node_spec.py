@@ -1,4 +1,9 @@
-"""Nodes from a short text, `64x8gpu,32cpu,256Gi+16x64cpu`: groups with plus signs between, each a count and what one node has."""
+"""Nodes from a short text, the value of `--nodes`: groups, each a count and what one node has.
+
+64x8gpu,32cpu,256Gi+16x64cpu    amounts with commas or slashes between, groups with plus signs
+3x8/32Gi/nvidia.com/gpu=4       a number alone is one of CPUs
+2,1,4    2x8/32Gi,16            where CPUs are named again, or a count, the next group begins
+"""
 
 import re
 from collections.abc import Iterable, Set
@@ -6,12 +11,17 @@ from typing import Any, NamedTuple
 
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus
-from pumice.traces.amounts import read_amounts
+from pumice.traces.amounts import read_amount
 from pumice.traces.trace import TraceError, TraceJob
 
 NODES_LIMIT = 100_000
 
-_GROUP = re.compile(r"(?:(?P<count>\d+)x)?(?P<amounts>[^+]+)", re.ASCII)
+_PART = re.compile(
+    r"\s*(?:(?P<count>\d+)x)?(?P<amount>(?:(?:[a-zA-Z][\w.-]*/)?[\w.-]+=)?[^\s,;/+]+)\s*(?P<end>[,;/+]?)",
+    re.ASCII,
+)
+"""One amount, and what follows it. The name of a resource may have a domain in front, which begins with a letter."""
+_CPUS = re.compile(r"\d+(?:\.\d+)?m?", re.ASCII)
 
 _AMPLE = {"cpu": "1000000", "memory": "32Ti", "pods": "1000000", "ephemeral-storage": "32Ti"}
 _AMPLE_DEVICES = "1000000"
@@ -43,10 +53,8 @@ def nodes_of(spec: str, asked: Set[str] = frozenset()) -> WrittenNodes:
     Raises:
         TraceError: The text is something else.
     """
-    groups = [_group(part.strip(), spec) for part in spec.split("+")]
+    groups = node_groups(spec, NODES_LIMIT)
     total = sum(count for count, _ in groups)
-    if total > NODES_LIMIT:
-        raise TraceError(f"{spec[:80]!r}: more than {NODES_LIMIT:,} nodes")
     named = {name for _, amounts in groups for name in amounts}
     ample = _AMPLE | dict.fromkeys(sorted(asked - named - _AMPLE.keys()), _AMPLE_DEVICES)
     limited = set.intersection(*(set(amounts) for _, amounts in groups))
@@ -85,21 +93,42 @@ def _collect(value: Any, found: set[str]) -> None:
                 found.update(amounts if isinstance(amounts, dict) else ())
 
 
-def _group(part: str, spec: str) -> tuple[int, dict[str, str]]:
-    match = _GROUP.fullmatch(part)
+def node_groups(spec: str, most: int) -> list[tuple[int, dict[str, str]]]:
+    """Read groups of nodes: how many each has, and the amounts of one of its nodes.
+
+    Args:
+        spec: The text.
+        most: How many nodes there may be.
+
+    Raises:
+        TraceError: The text is something else, or there are more nodes.
+    """
+    groups: list[tuple[int, dict[str, str]]] = []
+    place, before = 0, "+"
     try:
-        if match is None:
-            raise ValueError(f"{part[:40]!r} describes no nodes")
-        count = int((match["count"] or "1")[:9])
-        amounts = read_amounts(match["amounts"])
-        if not count or not amounts:
-            raise ValueError(f"{part[:40]!r} describes no nodes")
+        while place < len(spec) or before:
+            part = _PART.match(spec, place)
+            if part is None:
+                raise ValueError(f"{spec[place:][:40]!r} describes no nodes")
+            text, count = part["amount"], int((part["count"] or "1")[:9])
+            if not count:
+                raise ValueError(f"{part[0][:40]!r} describes no nodes")
+            name, amount = read_amount(f"{text}cpu" if _CPUS.fullmatch(text) else text)
+            is_again = bool(groups) and name in groups[-1][1]
+            if before == "+" or part["count"] or (is_again and name == "cpu" and before != "/"):
+                groups.append((count, {}))
+            elif is_again:
+                raise ValueError(f"{text[:40]!r} names {name} a second time")
+            groups[-1][1][name] = amount
+            place, before = part.end(), part["end"]
     except ValueError as error:
         raise TraceError(
             f"{spec[:80]!r}: {error}; expected [COUNTx]AMOUNT[,AMOUNT…] with + between groups, for "
-            "example 16x4cpu or 64x8gpu,32cpu,256Gi+16x64cpu"
+            "example 3x8/32Gi or 64x8gpu,32cpu,256Gi+16x64cpu"
         ) from None
-    return count, amounts
+    if sum(count for count, _ in groups) > most:
+        raise TraceError(f"{spec[:80]!r}: more than {most:,} nodes")
+    return groups
 
 
 def _node(name: str, amounts: dict[str, str]) -> Node:

@@ -1,7 +1,6 @@
 """A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes, which `--nodes` describes; and the metrics of all of it."""
 
 import asyncio
-import re
 import secrets
 import ssl
 import tempfile
@@ -18,7 +17,7 @@ from prometheus_client.registry import Collector
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.api.kinds import Kind
-from pumice.api.quantities import QuantityError, parse_milli
+from pumice.api.quantities import parse_milli
 from pumice.certs.authority import Authority, generate_key
 from pumice.cli.development.dev_state import load
 from pumice.cli.exits import UserError
@@ -35,14 +34,13 @@ from pumice.embedded.storage import StoredWrite
 from pumice.plugins import Registry
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
+from pumice.traces.node_spec import node_groups
+from pumice.traces.trace import TraceError
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.view import READ_AS, AdmissionView
-
-_SPEC = re.compile(r"(?:(?P<count>\d+)x)?(?P<cpu>[^/x]+?)(?:cpu)?(?P<rest>(?:/.+)?)")
-_RESOURCE = re.compile(r"/(?P<name>[A-Za-z0-9.-]+(?:/[A-Za-z0-9._-]+)?)=(?P<amount>[^/=]+)")
 
 MOST_NODES = 10_000
 
@@ -67,7 +65,7 @@ class SimulatedNode:
 
 
 def read_nodes(text: str, memory: str = "32Gi") -> list[SimulatedNode]:
-    """Read `[COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT…]`, several of them with commas between.
+    """Read the value of `--nodes`, as `pumice.traces.node_spec` explains it.
 
     Args:
         text: The text.
@@ -76,51 +74,21 @@ def read_nodes(text: str, memory: str = "32Gi") -> list[SimulatedNode]:
     Raises:
         UserError: The text is something else.
     """
+    try:
+        groups = node_groups(text, MOST_NODES)
+    except TraceError as error:
+        raise UserError(f"--nodes {error}") from None
     nodes: list[SimulatedNode] = []
-    for part in text.split(","):
-        match = _SPEC.fullmatch(part.strip())
-        if match is None:
-            raise _problem(part)
-        count, cpu = int(match["count"] or 1), match["cpu"]
-        if not count:
-            raise _problem(part)
-        own, resources = _rest(match["rest"], part, memory)
-        for amount in (cpu, own, *resources.values()):
-            _check(amount, part)
+    for count, amounts in groups:
+        cpu = amounts.pop("cpu", "0")
         if not parse_milli(cpu):
-            raise UserError(f"--nodes: {part!r}: a node without CPUs runs no pod")
-        if len(nodes) + count > MOST_NODES:
-            raise UserError(f"--nodes {text!r}: more than {MOST_NODES} nodes")
+            raise UserError(f"--nodes {text[:80]!r}: a node without CPUs runs no pod")
+        own, pods = amounts.pop("memory", memory), amounts.pop("pods", "110")
         nodes += [
-            SimulatedNode(f"node{number}", cpu, own, resources)
+            SimulatedNode(f"node{number}", cpu, own, amounts, parse_milli(pods) // 1000)
             for number in range(len(nodes) + 1, len(nodes) + count + 1)
         ]
     return nodes
-
-
-def _rest(text: str, part: str, memory: str) -> tuple[str, dict[str, str]]:
-    if text and "=" not in text.split("/")[1] and not _RESOURCE.match(text):
-        memory, _, text = text[1:].partition("/")
-        text = f"/{text}" if text else ""
-    resources = {match["name"]: match["amount"] for match in _RESOURCE.finditer(text)}
-    if "".join(f"/{name}={amount}" for name, amount in resources.items()) != text:
-        raise _problem(part)
-    return memory, resources
-
-
-def _check(amount: str, part: str) -> None:
-    try:
-        if parse_milli(amount) < 0:
-            raise QuantityError("negative")
-    except QuantityError:
-        raise _problem(part) from None
-
-
-def _problem(part: str) -> UserError:
-    return UserError(
-        f"--nodes: {part!r} is no node, expected [COUNTx]CPU[/MEMORY][/RESOURCE=AMOUNT], for "
-        "example 3x8/32Gi or 2,1,4"
-    )
 
 
 class StoreView(AdmissionView):

@@ -51,7 +51,7 @@ def test_a_detached_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:
     state = {"XDG_STATE_HOME": str(tmp_path / "state")}
     refused = pumice("dev", "--detach", "--nodes", "many", **state)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("pumice dev: --nodes: 'many' is no node, expected ")
+    assert refused.stderr.startswith("pumice dev: --nodes 'many': 'many' is no amount, such as ")
     assert list((tmp_path / "state/pumice/dev").iterdir()) == []
     (tmp_path / "taken").touch()
     refused = pumice("dev", "--detach", XDG_STATE_HOME=str(tmp_path / "taken"))

@@ -1,6 +1,7 @@
 """The command as a whole: exit codes, one clear line for a mistake, quick to start."""
 
 import re
+import sys
 
 import pytest
 import typer
@@ -33,6 +34,21 @@ VERBS = [
     "scheduler",
     "certs",
 ]
+
+
+def test_an_interrupt_while_modules_are_imported_ends_quietly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupting:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name == "pumice.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "pumice.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting, *sys.meta_path])
+    assert main(["rules"]) == 130
+    assert capsys.readouterr() == ("", "")
 
 
 def test_help_lists_every_verb(pumice: Pumice) -> None:
@@ -285,9 +301,9 @@ def test_version(pumice: Pumice) -> None:
             ["lint", "x", "--quiet=no"],
             "--quiet: invalid boolean value 'no', expected true or false",
         ),
-        (["dev", "--nodes", "many"], "--nodes: 'many' is no node"),
-        (["dev", "--nodes", "0"], "--nodes: '0': a node without CPUs runs no pod"),
-        (["dev", "--nodes", "2,3x0"], "--nodes: '3x0': a node without CPUs runs no pod"),
+        (["dev", "--nodes", "many"], "--nodes 'many': 'many' is no amount"),
+        (["dev", "--nodes", "0"], "--nodes '0': a node without CPUs runs no pod"),
+        (["dev", "--nodes", "2,3x0"], "--nodes '2,3x0': a node without CPUs runs no pod"),
         (["dev", "start"], "pumice dev: No such command 'start'; use `pumice dev --detach` (see"),
         (["dev", "stop", "now"], "(now); use `--kubeconfig FILE` for one of several"),
         (

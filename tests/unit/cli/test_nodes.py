@@ -21,6 +21,14 @@ from pumice.cli.exits import UserError
         ),
         ("8/nvidia.com/gpu=4", [SimulatedNode("node1", "8", "32Gi", {"nvidia.com/gpu": "4"})]),
         (
+            "2x8gpu,32cpu,256Gi + 4",  # as `pumice simulate --trace --nodes` has it
+            [
+                SimulatedNode("node1", "32", "256Gi", {"nvidia.com/gpu": "8"}),
+                SimulatedNode("node2", "32", "256Gi", {"nvidia.com/gpu": "8"}),
+                SimulatedNode("node3", "4"),
+            ],
+        ),
+        (
             "2, 2x1",
             [SimulatedNode("node1", "2"), SimulatedNode("node2", "1"), SimulatedNode("node3", "1")],
         ),
@@ -32,7 +40,20 @@ def test_nodes(text: str, expected: list[SimulatedNode]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", ",", "x8", "0x4", "8/", "8/64Gi/gpu", "-1", "8/64Gi/gpu=x", "99999x1", "8//", "8/=4"],
+    [
+        "",
+        ",",
+        "x8",
+        "0x4",
+        "8/",
+        "8/64Gi/gpu",
+        "-1",
+        "8/64Gi/gpu=x",
+        "99999x1",
+        "8//",
+        "8/=4",
+        "8gpu",
+    ],
 )
 def test_anything_else_is_a_mistake(text: str) -> None:
     with pytest.raises(UserError, match="--nodes"):

@@ -46,7 +46,7 @@ def test_what_no_group_names_is_ample() -> None:
         ("4x", "'4x' is no amount, such as"),
         ("0x4cpu", "'0x4cpu' describes no nodes"),
         ("4cpu+", "'' describes no nodes"),
-        ("16x4cpus,4cpu", "'4cpu' names cpu a second time"),
+        ("16x4cpus/4cpu", "'4cpu' names cpu a second time"),
         ("2x8bananas", "'8bananas' is no amount, such as"),
         ("2xcpu=-1", "cpu is '-1'; expected 0 to"),
         ("2xcpu=1e30", "cpu is '1e30'; expected 0 to"),
