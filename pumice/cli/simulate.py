@@ -286,7 +286,7 @@ class _SimulateRun:
             if group is None:
                 self.simulation.state.remove_pod_group(*key.split("/", 1))
             else:
-                self.simulation.put_pod_group(group)
+                self.simulation.replace(None, group)
         for pod in changes.pods.values():
             self.simulation.put_pod(pod)
         return bool(changes.pods)
@@ -307,8 +307,13 @@ def _together(first: "CycleResult", second: "CycleResult") -> "CycleResult":
 def _as_json(run: _SimulateRun, cycles: list[dict[str, Any]], explain: bool) -> dict[str, Any]:
     import msgspec
 
+    from pumice.scheduler.topology.whereabouts import whereabouts
+
     simulation = run.simulation
-    groups, domains = simulation.pod_groups, simulation.domains()
+    state, groups = simulation.state, simulation.pod_groups
+    places = {
+        key: whereabouts(job, state.network, state.nodes.row_of) for key, job in state.jobs.items()
+    }
     return {
         "cycles": cycles,
         "podGroups": {
@@ -317,7 +322,7 @@ def _as_json(run: _SimulateRun, cycles: list[dict[str, Any]], explain: bool) -> 
                 "conditions": msgspec.to_builtins(status.conditions or []),
             }
             | ({"job": run.jobs[key]} if key in run.jobs else {})
-            | ({"network": domains[key]} if key in domains else {})
+            | ({"network": place.details} if (place := places.get(key)) else {})
             for key, status in groups.items()
         },
         "pending": {

@@ -96,7 +96,7 @@ class _Trial:
     def tried(self) -> Iterator[bool]:
         """Run a cycle; whether it places or pipelines pods of the gang, or lets it into its queue. At the end all is undone."""
         simulation, gang = self._simulation, self.gang
-        simulation.try_again([gang])
+        simulation.state.try_again([gang])
         try:
             result = simulation.cycle(self._now)
             placed = result.binds.keys() | result.pipelined.keys()

@@ -5,11 +5,10 @@ evicted or terminating pods are removed. Given nodes and phases of pods and phas
 cycle is an argument.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
 from pumice.api import keys, kinds
@@ -22,7 +21,6 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodCondition, PodStatus
 from pumice.api.quantities import QuantityError
 from pumice.api.queues import Queue
-from pumice.api.requests import Amounts
 from pumice.api.volumes import (
     CsiNode,
     PersistentVolume,
@@ -33,19 +31,12 @@ from pumice.api.volumes import (
     StorageClass,
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
-from pumice.scheduler.cycle.closing import not_enforced
-from pumice.scheduler.model.running_pods import Away
-from pumice.scheduler.model.tasks import PENDING
 from pumice.scheduler.options import open_session
-from pumice.scheduler.plugins import fairshare
-from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.state.usage import STATE_KEY, SavedUsage
-from pumice.scheduler.topology.whereabouts import whereabouts
 
 Subject = Node | PodGroup | Pod | Queue
 """An object that changes while a simulation is followed."""
 
-K = TypeVar("K")
 T = TypeVar("T", Node, PodGroup, Pod, Queue)
 
 
@@ -132,7 +123,9 @@ class Simulation:
         nodes: Number of nodes.
         left_out: Why objects are not in the cluster that cannot be read, by `Kind/namespace/name`.
         pods: The current pods, by `namespace/name`.
-        state: The cluster as cycles see it, to be read only.
+        config: Configuration of the scheduler.
+        state: The cluster as cycles see it. `settle` brings what is computed of the objects up to date; with `try_again` the next cycle tries gangs
+            that nothing has helped, so that their reasons name current numbers.
     """
 
     def __init__(
@@ -155,7 +148,7 @@ class Simulation:
         Raises:
             UnreadableObjectError: A quantity cannot be read.
         """
-        self._config = config
+        self.config = config
         self.left_out: dict[str, str] = {}
         self._leaves_out = leaves_out
         self.state = ClusterState(
@@ -174,19 +167,24 @@ class Simulation:
         for queue in objects.queues:
             self._take_in(self.state.set_queue, queue)
         state = self.state
-        _each(state.set_priority_class, with_system_classes(objects.priority_classes))
-        _each(state.set_storage_class, objects.storage_classes)
-        _each(state.set_csi_node, objects.csi_nodes)
-        _each(state.set_claim, objects.claims)
-        _each(state.set_volume, objects.volumes)
-        _each(state.set_namespace, objects.namespaces)
-        _each(state.set_quota, objects.quotas)
-        _each(state.set_budget, objects.budgets)
-        _each(state.set_hyper_node, objects.hyper_nodes)
+        puts: tuple[tuple[Callable[[Any], bool], Iterable[Any]], ...] = (
+            (state.set_priority_class, with_system_classes(objects.priority_classes)),
+            (state.set_storage_class, objects.storage_classes),
+            (state.set_csi_node, objects.csi_nodes),
+            (state.set_claim, objects.claims),
+            (state.set_volume, objects.volumes),
+            (state.set_namespace, objects.namespaces),
+            (state.set_quota, objects.quotas),
+            (state.set_budget, objects.budgets),
+            (state.set_hyper_node, objects.hyper_nodes),
+        )
+        for put, given in puts:
+            for each in given:
+                put(each)
         for node in objects.nodes:
             self._take_in(state.set_node, node)
         for group in objects.pod_groups:
-            self.put_pod_group(group)
+            self._take_in(state.set_pod_group, group)
         for pod in with_priorities(objects.pods, objects.priority_classes):
             self.put_pod(pod)
         if objects.usage:
@@ -199,7 +197,7 @@ class Simulation:
             Exception: Whatever a plugin or action raised; not what concerns one gang, which waits for that, if objects are left out.
         """
         self._now = now
-        self._result = run_cycle(self.state, self._config, now)
+        self._result = run_cycle(self.state, self.config, now)
         self._binds |= self._result.binds
         self._evicted |= dict.fromkeys(self._result.evicted)
         of_gangs = () if self._leaves_out else self._result.errors.values()
@@ -319,14 +317,6 @@ class Simulation:
         self.pods.pop(f"{pod.metadata.namespace}/{pod.metadata.name}", None)
         self.state.remove_pod(pod.metadata.namespace, pod.metadata.name)
 
-    def put_pod_group(self, group: PodGroup) -> None:
-        """Create or change a PodGroup.
-
-        Raises:
-            UnreadableObjectError: A quantity cannot be read.
-        """
-        self._take_in(self.state.set_pod_group, group)
-
     def replace(self, old: Subject | None, new: Subject | None) -> None:
         """Create (without the old object), change or delete (without a new one) an object.
 
@@ -348,19 +338,11 @@ class Simulation:
             for pod in with_priorities([new], self._priority_classes):
                 self.put_pod(pod)
         elif isinstance(new, PodGroup):
-            self.put_pod_group(new)
+            self._take_in(self.state.set_pod_group, new)
         elif isinstance(new, Node):
             self._take_in(self.state.set_node, new)
         elif new is not None:
             self._take_in(self.state.set_queue, new)
-
-    def try_again(self, gangs: Iterable[str]) -> None:
-        """Have the next cycle try gangs, also if nothing has helped them, so that their reasons name current numbers."""
-        self.state.try_again(gangs)
-
-    def outdated(self) -> list[str]:
-        """Gangs whose reasons may name numbers that have changed, those first that have had them longest."""
-        return self.state.parked.outdated()
 
     def undo(self) -> None:
         """Forget what cycles have decided, so that the next one begins with the objects as they were given."""
@@ -379,32 +361,10 @@ class Simulation:
             state.set_reservation(None)
         state.has_restored = False
 
-    def usable(self, now: float) -> dict[str, bool]:
-        """Whether a pod that waits fits on a node, once terminating pods are gone, by the node's name; empty if no pod waits."""
-        state = self.state
-        state.settle(now)
-        session = open_session(state, self._config, now)
-        found = np.zeros(len(state.nodes), bool)
-        seen: set[Hashable] = set()
-        for job in state.gangs.waiting.values():
-            for task in job.tasks.values():
-                kind = job.queue, session.alike(task)
-                if task.status is PENDING and kind not in seen:
-                    seen.add(kind)
-                    found |= session.ranking(task, job.queue).fits_later()
-        session.close()
-        if not seen:
-            return {}
-        return dict(zip(state.nodes.names, found.tolist(), strict=True))
-
-    def settle(self, now: float) -> None:
-        """Apply all objects without running a cycle, for `sums`."""
-        self.state.settle(now)
-
     def lines(self, now: float) -> dict[str, list[str]]:
         """Gangs that wait, by queue, in the order in which they are tried."""
         self.state.settle(now)
-        session = open_session(self.state, self._config, now)
+        session = open_session(self.state, self.config, now)
         waiting = [job for job in self.state.gangs.waiting.values() if job.group]
         found: dict[str, list[str]] = {}
         for job in sorted(waiting, key=session.answers.job_key):
@@ -412,61 +372,10 @@ class Simulation:
         session.close()
         return found
 
-    def domains(self) -> dict[str, dict[str, Any]]:
-        """In which domains gangs run that say something about the network, and their sub-groups, ready for JSON."""
-        network, row_of = self.state.network, self.state.nodes.row_of
-        places = {key: whereabouts(job, network, row_of) for key, job in self.state.jobs.items()}
-        return {key: found.details for key, found in sorted(places.items()) if found is not None}
-
     def gang_of(self, pod: str) -> str:
         """Key of the gang of a pod, empty for a pod without one."""
         task = self.state.tasks.get(pod)
         return task.job if task else ""
-
-    def sums(self, queue: str) -> tuple[Amounts, Amounts]:
-        """What pods of a queue and of those below it hold and ask for, milli-units by resource."""
-        shares = self.state.shares
-        row = shares.rows.get(queue)
-        if row is None:
-            return {}, {}
-        axis = self.state.axis
-        return axis.amounts(shares.tree[row]), axis.amounts(shares.below(shares.pending)[row])
-
-    def namespaces(self, queue: str, now: float) -> NamespaceShares | None:
-        """What namespaces of a queue have used, hold and may have; None if plugin `fairshare` does not count in it."""
-        option = self._config.plugin(fairshare.NAME)
-        if option is None:
-            return None
-        self.state.settle(now)
-        session = open_session(self.state, self._config, now)
-        try:
-            return fairshare.shares_of(session.view, option.arguments, queue)
-        finally:
-            session.close()
-
-    def not_enforced(self, queue: str) -> str:
-        """Which fields of a queue no configured plugin enforces, and what would; empty if all are enforced."""
-        shares, found = self.state.shares, self.state.queues.get(queue)
-        if found is None:
-            return ""
-        parents = {shares.names[row] for row in shares.parents if row >= 0}
-        return not_enforced(found, self._config, below=queue in parents)
-
-    def away(self, queue: str) -> Amounts:
-        """What pods of a queue and of those below it hold on nodes that are not ready, milli-units by resource."""
-        state = self.state
-        row = state.shares.rows.get(queue)
-        if row is None:
-            return {}
-        held = Away.of(state.nodes.running, state.facts.unready, state.shares).held
-        return state.axis.amounts(state.shares.below(held)[row])
-
-    def deserved(self, queue: str) -> Amounts:
-        """What the configured plugins say that a queue deserves, in milli-units; nothing before `line` or a cycle."""
-        row, figures = self.state.shares.rows.get(queue), self.state.figures.get("deserved")
-        if row is None or figures is None:
-            return {}
-        return self.state.axis.amounts(np.floor(figures[row]).astype(np.int64))
 
     @property
     def pod_groups(self) -> dict[str, PodGroupStatus]:
@@ -477,11 +386,6 @@ class Simulation:
     def pending(self) -> dict[str, Reason]:
         """Waiting PodGroups after the last cycle with their reasons, by `namespace/name`."""
         return dict(self._result.pending) if self._result else {}
-
-
-def _each(put: Callable[[K], bool], objects: Iterable[K]) -> None:
-    for each in objects:
-        put(each)
 
 
 def _named(obj: Subject) -> str:

@@ -368,7 +368,7 @@ class VirtualCluster:
             if group is None:
                 self.simulation.state.remove_pod_group(*key.split("/", 1))
             else:
-                self.simulation.put_pod_group(group)
+                self.simulation.replace(None, group)
         for pod in (*ended.values(), *changes.pods.values()):
             if _job_of(pod) not in over:
                 self.simulation.put_pod(pod)

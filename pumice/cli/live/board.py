@@ -15,7 +15,7 @@ from pumice.cli.live.failed_pods import attempts_used
 from pumice.cli.live.gang_explanations import Asked, GangExplanations
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.simulated import TRIES, Figures, Follower
+from pumice.cli.live.simulated import TRIES, Figures, Follower, usable_nodes
 from pumice.cli.live.watched import WatchedCluster
 from pumice.cluster.client import Client
 from pumice.cluster.slices import collect_frozen
@@ -201,7 +201,7 @@ class Board:
             empty: Data = {"grouping": "zone", "gangs": {}, "owners": {}, "nodes": []}
             return {**empty, **_remarks(seen, figures)}
         if self._usable[0] != self._data:
-            self._usable = self._data, simulation.usable(time.time())
+            self._usable = self._data, usable_nodes(simulation, time.time())
         on_nodes, nodes = self._nodes.of(simulation.state, self._usable[1])
         names = {group_key(each): _title(each) for each in seen.objects.pod_groups}
         return {

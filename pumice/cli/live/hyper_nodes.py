@@ -32,8 +32,8 @@ def of_hyper_nodes(simulation: Simulation, name: str, forbidden: list[str]) -> d
     Raises:
         UserError: There is no HyperNode of this name.
     """
-    simulation.settle(0.0)
     state, network = simulation.state, simulation.state.network
+    state.settle(0.0)
     top = network.domains.get(name) if name else network.root
     if top is None:
         raise UserError(f'there is no HyperNode "{name}"')

@@ -5,9 +5,10 @@ A verb simulates once. The page keeps the simulation, and gives it what has chan
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from pumice.api import keys
 from pumice.api.messages import listed
@@ -15,6 +16,11 @@ from pumice.api.pods import Pod
 from pumice.api.requests import Amounts
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import Config, Reason
+from pumice.scheduler.cycle.closing import not_enforced
+from pumice.scheduler.model.running_pods import Away
+from pumice.scheduler.model.tasks import PENDING
+from pumice.scheduler.options import open_session
+from pumice.scheduler.plugins import fairshare
 from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.simulate import Simulation, Subject, UnreadableObjectError
 
@@ -131,15 +137,15 @@ class Follower:
             simulation = self.follow(seen)
         except UnreadableObjectError as error:
             return Figures(error=str(error))
-        simulation.settle(now)
-        waiting = list(simulation.state.gangs.waiting)
-        is_small = len(waiting) <= TRIES
-        simulation.try_again(waiting if is_small else simulation.outdated()[:TRIES])
+        state = simulation.state
+        state.settle(now)
+        waiting = list(state.gangs.waiting)
+        state.try_again(waiting if len(waiting) <= TRIES else state.parked.outdated()[:TRIES])
         return _figures(simulation, now)
 
     def is_behind(self) -> bool:
         """Whether numbers in reasons are those of an earlier cycle, so that another `look` without changes renews some."""
-        return self.simulation is not None and bool(self.simulation.outdated())
+        return self.simulation is not None and bool(self.simulation.state.parked.outdated())
 
     def follow(self, seen: ReadableCluster) -> Simulation:
         """The simulation, brought to what was read.
@@ -178,20 +184,53 @@ class Follower:
 def _figures(simulation: Simulation, now: float) -> Figures:
     """What is there before a cycle, and why gangs wait after it."""
     lines = simulation.lines(now)
-    queues = {
-        name: QueueFigures(
-            *simulation.sums(name),
-            simulation.deserved(name),
-            simulation.away(name),
-            simulation.not_enforced(name),
-            simulation.namespaces(name, now),
-        )
-        for name in simulation.state.queues
-    }
+    queues = _queue_figures(simulation, now)
     simulation.cycle(now)
     found = Figures(True, None, dict(simulation.left_out), simulation.pending, lines, queues)
     simulation.undo()
     return found
+
+
+def _queue_figures(simulation: Simulation, now: float) -> dict[str, QueueFigures]:
+    state, config = simulation.state, simulation.config
+    shares, amounts = state.shares, state.axis.amounts
+    asked = shares.below(shares.pending)
+    away = shares.below(Away.of(state.nodes.running, state.facts.unready, shares).held)
+    # What plugins have computed for the order of gangs.
+    deserved = np.floor(state.figures.get("deserved", np.zeros_like(asked))).astype(np.int64)
+    parents = {shares.names[row] for row in shares.parents if row >= 0}
+    counted = config.plugin(fairshare.NAME)
+    session = open_session(state, config, now)
+    found = {}
+    for name, queue in state.queues.items():
+        row = shares.rows[name]
+        found[name] = QueueFigures(
+            held=amounts(shares.tree[row]),
+            asked=amounts(asked[row]),
+            deserved=amounts(deserved[row]),
+            away=amounts(away[row]),
+            not_enforced=not_enforced(queue, config, below=name in parents),
+            namespaces=counted and fairshare.shares_of(session.view, counted.arguments, name),
+        )
+    session.close()
+    return found
+
+
+def usable_nodes(simulation: Simulation, now: float) -> dict[str, bool]:
+    """Whether a pod that waits fits on a node, once terminating pods are gone, by the node's name; empty if no pod waits."""
+    state = simulation.state
+    state.settle(now)
+    session = open_session(state, simulation.config, now)
+    found = np.zeros(len(state.nodes), bool)
+    seen: set[Hashable] = set()
+    for job in state.gangs.waiting.values():
+        for task in job.tasks.values():
+            kind = job.queue, session.alike(task)
+            if task.status is PENDING and kind not in seen:
+                seen.add(kind)
+                found |= session.ranking(task, job.queue).fits_later()
+    session.close()
+    return dict(zip(state.nodes.names, found.tolist(), strict=True)) if seen else {}
 
 
 def group_of(pod: Pod) -> str:

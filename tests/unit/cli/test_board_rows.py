@@ -27,7 +27,7 @@ def test_only_nodes_that_have_changed_get_a_new_row() -> None:
     rows = NodeRows()
 
     def shown(*usable: bool) -> tuple[list[str], list[dict[str, Any]]]:
-        simulation.settle(0.0)
+        simulation.state.settle(0.0)
         return rows.of(simulation.state, dict(zip("ab", usable, strict=True)))
 
     rows.note(None)
