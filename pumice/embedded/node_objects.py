@@ -1,4 +1,4 @@
-"""Objects that a kubelet writes: its Node, and events about its pods."""
+"""Objects that a kubelet writes: its Node, and events about its pods; and such events about owners of pods."""
 
 from contextlib import suppress
 
@@ -7,15 +7,15 @@ from pumice.embedded.storage import Obj
 from pumice.embedded.store import Store
 
 
-def warn(store: Store, pod: Obj, reason: str, message: str, moment: str, component: str) -> None:
-    """Write an event of type `Warning` about a pod."""
-    meta = pod["metadata"]
+def warn(store: Store, obj: Obj, reason: str, message: str, moment: str, component: str) -> None:
+    """Write an event of type `Warning` about a pod, or another object with a namespace."""
+    meta = obj["metadata"]
     about = {key: meta[key] for key in ("name", "namespace", "uid")}
     event: Obj = {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
-        "involvedObject": about | {"apiVersion": "v1", "kind": "Pod"},
+        "involvedObject": about | {"apiVersion": obj["apiVersion"], "kind": obj["kind"]},
         "type": "Warning",
         "reason": reason,
         "message": message[:1024],

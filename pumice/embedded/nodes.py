@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from pumice.api import keys, kinds
+from pumice.api.durations import parse_seconds
 from pumice.api.meta import format_time
 from pumice.embedded.node_objects import ready_node, warn
 from pumice.embedded.retries import Retries
@@ -23,10 +24,6 @@ from pumice.embedded.streams import Containers
 
 _NODES = (kinds.NODE.group, kinds.NODE.plural)
 _PODS = (kinds.POD.group, kinds.POD.plural)
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-
 _CODE = re.compile(r"[0-9]{1,2}|1[0-9]{2}|2[0-4][0-9]|25[0-5]")
 """What a process can return to Linux."""
 _SHOWN = 60
@@ -44,13 +41,6 @@ class NodeTimings:
 
     start: float = 0.1
     stop: float = 0.1
-
-
-def parse_duration(text: str) -> float | None:
-    """Read a duration such as `2s`, `500ms` or `1m30s` as seconds; None if it is not a duration."""
-    if not _DURATION.fullmatch(text):
-        return None
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
 
 
 class NodeRunner(Protocol):
@@ -200,7 +190,7 @@ class SimulatedNodes:
             return self._timings.start, self._run
         if phase == "Running":
             text = (pod["metadata"].get("annotations") or {}).get(keys.RUN_DURATION)
-            duration = parse_duration(text) if text else None
+            duration = parse_seconds(text) if text else None
             if duration is not None:
                 return duration, self._end
         return None
@@ -280,7 +270,7 @@ def _doubts(pod: Obj) -> list[str]:
     told = pod["metadata"].get("annotations") or {}
     duration, code = told.get(keys.RUN_DURATION), told.get(keys.EXIT_CODE)
     found = []
-    if duration and parse_duration(duration) is None:
+    if duration and parse_seconds(duration) is None:
         expected = "expected a duration such as 20s or 1m30s; the pod runs until it is deleted"
         found.append(f"annotation {keys.RUN_DURATION}: {duration[:_SHOWN]!r}: {expected}")
     if code and not _CODE.fullmatch(code):

@@ -12,7 +12,6 @@ import fcntl
 import os
 import struct
 import termios
-import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from socket import AF_UNIX, SOCK_STREAM, fromfd, recv_fds, socketpair
@@ -46,55 +45,19 @@ _log = structlog.get_logger(__name__)
 class Containers(Protocol):
     """The containers of all nodes, as their kubelets give access to them."""
 
-    def read_log(
-        self,
-        namespace: str,
-        name: str,
-        container: str,
-        *,
-        previous: bool,
-        follow: bool,
-        tail: int | None,
-        since: float | None,
-        timestamps: bool,
-        limit: int | None,
-    ) -> AsyncIterator[bytes]:
+    def read_log(self, asked: ContainerLogRequest) -> AsyncIterator[bytes]:
         """Lines of a container's log; with `follow` until the container has ended.
-
-        Args:
-            namespace: The pod's namespace.
-            name: The pod's name.
-            container: The container's name.
-            previous: The log of the container before it was restarted.
-            follow: Whether to wait for further lines.
-            tail: The last lines only.
-            since: Lines from that moment on, in UNIX seconds.
-            timestamps: Whether each line begins with its moment.
-            limit: Bytes at most.
 
         Raises:
             ApiStatusError: 400: there is no such log.
         """
 
-    async def execute(
-        self,
-        namespace: str,
-        name: str,
-        container: str,
-        command: Sequence[str],
-        descriptors: Sequence[int],
-        *,
-        tty: bool,
-    ) -> int:
+    async def execute(self, asked: ContainerCommandRequest, descriptors: Sequence[int]) -> int:
         """Run a command beside the container's own and return its exit code; cancellation kills it.
 
         Args:
-            namespace: The pod's namespace.
-            name: The pod's name.
-            container: The container's name.
-            command: Program and arguments.
+            asked: The command.
             descriptors: Standard input, output and error; with a terminal a socket, over which our end of the terminal is sent.
-            tty: Whether the command gets a terminal.
 
         Raises:
             ApiStatusError: 400: the container does not run, or has no such program.
@@ -109,20 +72,7 @@ async def stream_log(
     Raises:
         ApiStatusError: 400: there is no such log.
     """
-    since = asked.since_time
-    if asked.since_seconds is not None:
-        since = time.time() - asked.since_seconds
-    lines = containers.read_log(
-        asked.namespace,
-        asked.pod,
-        asked.container,
-        previous=asked.previous,
-        follow=asked.follow,
-        tail=asked.tail,
-        since=since,
-        timestamps=asked.timestamps,
-        limit=asked.limit,
-    )
+    lines = containers.read_log(asked)
     response = web.StreamResponse(headers={"Content-Type": "text/plain"})
     response.enable_chunked_encoding()
     # Most logs that are followed end because the client closes the connection.
@@ -167,16 +117,7 @@ async def _run(
     pipes: "_Pipes",
 ) -> Obj | None:
     """Run the command; its Status, None if the client left before it ended."""
-    command = asyncio.create_task(
-        containers.execute(
-            asked.namespace,
-            asked.pod,
-            asked.container,
-            asked.command,
-            pipes.theirs,
-            tty=asked.tty,
-        )
-    )
+    command = asyncio.create_task(containers.execute(asked, pipes.theirs))
     try:
         await pipes.take_terminal(command)
     except BaseException:

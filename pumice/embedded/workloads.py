@@ -16,6 +16,7 @@ from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import format_time
 from pumice.embedded.deployments import DEPLOYMENT, replica_sets_of, status_of
+from pumice.embedded.node_objects import warn
 from pumice.embedded.retries import Retries
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Obj, StoredWrite
@@ -285,23 +286,8 @@ class SimulatedWorkloads:
             return
         self._refused[meta["uid"]] = why
         moment = format_time(self._clock())
-        about = {key: meta[key] for key in ("name", "namespace", "uid")}
-        self._store.create(
-            {
-                "apiVersion": "v1",
-                "kind": "Event",
-                "metadata": {"generateName": f"{meta['name']}.", "namespace": meta["namespace"]},
-                "involvedObject": about
-                | {"apiVersion": owner["apiVersion"], "kind": owner["kind"]},
-                "type": "Warning",
-                "reason": "FailedCreate",
-                "message": f"Error creating: {error.message}",
-                "source": {"component": "simulated-workloads"},
-                "firstTimestamp": moment,
-                "lastTimestamp": moment,
-                "count": 1,
-            }
-        )
+        message = f"Error creating: {error.message}"
+        warn(self._store, owner, "FailedCreate", message, moment, "simulated-workloads")
 
 
 def _owned(made: Obj, owner: Obj) -> Obj:

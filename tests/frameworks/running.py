@@ -20,6 +20,7 @@ from pumice.cli.development.dev_cluster import DevCluster, dev_cluster, read_nod
 from pumice.embedded import Store
 from pumice.embedded.node.kubelet import Kubelet
 from pumice.embedded.node.machine import local_machine
+from pumice.embedded.pod_streams import ContainerCommandRequest
 from pumice.embedded.streams import Containers
 from tests.kit.waiting import until
 
@@ -164,9 +165,8 @@ class Live:
             code = None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
-                    code = await self._containers.execute(
-                        "default", pod, container, words, streams, tty=False
-                    )
+                    asked = ContainerCommandRequest("default", pod, container, words, frozenset())
+                    code = await self._containers.execute(asked, streams)
             out.seek(0)
             err.seek(0)
             return Ran(code, out.read().decode(), err.read().decode())

@@ -21,6 +21,7 @@ from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
 from pumice.embedded.node.pod import ProcessPod
 from pumice.embedded.node_objects import ready_node, warn
+from pumice.embedded.pod_streams import ContainerCommandRequest, ContainerLogRequest
 from pumice.embedded.statuses import ApiStatusError, bad_request
 from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
@@ -109,60 +110,38 @@ class Kubelet:
         found = self._store.get(kinds.POD, name, namespace)
         return self._pods.get(found["metadata"]["uid"]) if found else None
 
-    def read_log(
-        self, namespace: str, name: str, container: str, *, previous: bool = False, **how: Any
-    ) -> AsyncIterator[bytes]:
-        """What a container has written; the arguments are those of `ContainerLog.read`.
+    def read_log(self, asked: ContainerLogRequest) -> AsyncIterator[bytes]:
+        """What a container has written.
 
         Raises:
             ApiStatusError: There is no such container, or it has not run (400).
         """
-        pod = self.pod(namespace, name)
+        pod, container = self.pod(asked.namespace, asked.pod), asked.container
         runs = pod.processes.logs.get(container, []) if pod else []
-        if previous:
-            restarts = (
-                next((each.restarts for each in pod.states if each.name == container), 0)
-                if pod
-                else 0
-            )
+        if asked.previous:
+            states = pod.states if pod else ()
+            restarts = next((each.restarts for each in states if each.name == container), 0)
             if not restarts or len(runs) < 2:
                 raise bad_request(
-                    f'previous terminated container "{container}" in pod "{name}" not found'
+                    f'previous terminated container "{container}" in pod "{asked.pod}" not found'
                 )
-            return runs[-2].read(**how)
+            return runs[-2].read(asked)
         if not runs:
             raise bad_request(
-                f'container "{container}" in pod "{name}" is waiting to start: ContainerCreating'
+                f'container "{container}" in pod "{asked.pod}" is waiting to start: ContainerCreating'
             )
-        return runs[-1].read(**how)
+        return runs[-1].read(asked)
 
-    async def execute(
-        self,
-        namespace: str,
-        name: str,
-        container: str,
-        command: Sequence[str],
-        descriptors: Sequence[int],
-        *,
-        tty: bool = False,
-    ) -> int:
-        """Run a program in a container, and return its exit code.
-
-        Args:
-            namespace: Of the pod.
-            name: Of the pod.
-            container: Its name.
-            command: Program and arguments.
-            descriptors: Standard input, output and error; with a terminal a socket, over which its other end is sent.
-            tty: Whether the program gets a terminal.
+    async def execute(self, asked: ContainerCommandRequest, descriptors: Sequence[int]) -> int:
+        """Run a program in a container, and return its exit code; see `Containers`.
 
         Raises:
             ApiStatusError: The container does not run (400), or there is no such program.
         """
-        pod = self.pod(namespace, name)
+        pod, container = self.pod(asked.namespace, asked.pod), asked.container
         process = pod.processes.of(container) if pod else ""
         if pod is None or not process:
-            raise bad_request(f'container "{container}" of pod "{name}" does not run')
+            raise bad_request(f'container "{container}" of pod "{asked.pod}" does not run')
         state = next(each for each in pod.states if each.name == container)
         key = f"exec{next(self._numbers)}"
         ended = self._executions[key] = asyncio.get_running_loop().create_future()
@@ -177,8 +156,8 @@ class Kubelet:
                 id=key,
                 pod=pod.key,
                 container=process,
-                tty=tty,
-                command=list(command),
+                tty=asked.tty,
+                command=list(asked.command),
                 **pod.specification(state).of_execution(),
             )
             return int((await ended)["code"])

@@ -6,10 +6,13 @@ container that writes faster than the limit waits, as for a slow disk; the other
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+
+from pumice.embedded.pod_streams import ContainerLogRequest
 
 Line = Callable[[bytes], None]
 """Called with each line, without its end."""
@@ -76,36 +79,23 @@ class ContainerLog:
             for line in list(self._lines())[-number:]
         ]
 
-    async def read(
-        self,
-        *,
-        follow: bool = False,
-        tail: int | None = None,
-        since: float | None = None,
-        timestamps: bool = False,
-        limit: int | None = None,
-    ) -> AsyncIterator[bytes]:
-        """What was written, as `kubectl logs` shows it.
-
-        Args:
-            follow: Whether to go on until the container has ended.
-            tail: Only so many last lines.
-            since: Only lines from this moment on, in UNIX seconds.
-            timestamps: Whether each line begins with its time.
-            limit: At most so many bytes.
-        """
-        left = limit if limit is not None else 1 << 62
+    async def read(self, asked: ContainerLogRequest) -> AsyncIterator[bytes]:
+        """What was written, as `kubectl logs` shows it; with `follow` it goes on until the container has ended."""
+        since = asked.since_time
+        if asked.since_seconds is not None:
+            since = time.time() - asked.since_seconds
+        left = asked.limit if asked.limit is not None else 1 << 62
         position, lost = self._size, self._lost
         lines = list(self._lines())
-        if tail is not None:
-            lines = lines[-tail:] if tail else []
+        if asked.tail is not None:
+            lines = lines[-asked.tail :] if asked.tail else []
         while True:
             for line in lines:
-                shown = _shown(line, since, timestamps=timestamps)[:left]
+                shown = _shown(line, since, timestamps=asked.timestamps)[:left]
                 left -= len(shown)
                 if shown:
                     yield shown
-            if not follow or left <= 0:
+            if not asked.follow or left <= 0:
                 return
             while self._size == position and self._lost == lost:
                 if self._stream.closed:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pumice.embedded.node import logs
+from pumice.embedded.pod_streams import ContainerLogRequest
 from tests.kit.waiting import until
 
 
@@ -20,7 +21,7 @@ async def test_whoever_follows_gets_each_line_or_is_told_that_some_are_missing(
     shown: list[str] = []
 
     async def follow() -> None:
-        async for part in log.read(follow=True):
+        async for part in log.read(ContainerLogRequest("", "", "", follow=True)):
             shown.append(part.decode().rstrip("\n"))  # noqa: PERF401 others look at it
 
     async def written(first: int, count: int) -> list[str]:

@@ -9,30 +9,9 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import EVENT, NODE, POD
 from pumice.embedded import EmbeddedCluster, NodeTimings
-from pumice.embedded.nodes import parse_duration
 from pumice.embedded.storage import StoredWrite
 from tests.kit.waiting import until
 from tests.unit.embedded.support import pod
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("2s", 2.0),
-        ("500ms", 0.5),
-        ("1.5s", 1.5),
-        ("1m30s", 90.0),
-        ("2h", 7200.0),
-        ("0s", 0.0),
-        ("", None),
-        ("2", None),
-        ("s", None),
-        ("-2s", None),
-        ("2 s", None),
-    ],
-)
-def test_durations(text: str, seconds: float | None) -> None:
-    assert parse_duration(text) == seconds
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from pumice.api import kinds
 from pumice.embedded import ApiStatusError
 from pumice.embedded.node.namespaces import NodeError
+from pumice.embedded.pod_streams import ContainerCommandRequest, ContainerLogRequest
 from tests.integration.embedded.node.conftest import (
     FIRST,
     LocalNode,
@@ -34,7 +35,10 @@ def service(name: str, selector: dict[str, str], **spec: Any) -> dict[str, Any]:
 
 
 async def read(node: LocalNode, name: str, **how: Any) -> list[str]:
-    parts = [part async for part in node.kubelet.read_log("default", name, "main", **how)]
+    parts = [
+        part
+        async for part in node.kubelet.read_log(ContainerLogRequest("default", name, "main", **how))
+    ]
     return b"".join(parts).decode().splitlines()
 
 
@@ -42,9 +46,8 @@ async def execute(node: LocalNode, name: str, *command: str) -> tuple[int, str]:
     reading, writing = os.pipe()
     null = os.open("/dev/null", os.O_RDONLY)
     try:
-        code = await node.kubelet.execute(
-            "default", name, "main", command, [null, writing, writing]
-        )
+        asked = ContainerCommandRequest("default", name, "main", command, frozenset())
+        code = await node.kubelet.execute(asked, [null, writing, writing])
     finally:
         os.close(writing)
         os.close(null)
@@ -195,7 +198,7 @@ async def test_logs_are_read_as_kubectl_asks(node: LocalNode) -> None:
     assert await read(node, "p", tail=1, follow=True) == ["3", "last"]
     (line,) = await read(node, "p", tail=1, timestamps=True)
     assert line.endswith("Z last")
-    assert await read(node, "p", since=node.kubelet.now() + 60) == []
+    assert await read(node, "p", since_time=node.kubelet.now() + 60) == []
     with pytest.raises(ApiStatusError, match="previous terminated container"):
         await read(node, "p", previous=True)
 
