@@ -18,18 +18,18 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.results import Reason
 
 
-class GuaranteeConflict(NamedTuple):
-    """What keeps a queue from taking something that other queues are guaranteed.
+class LimitReached(NamedTuple):
+    """What keeps a queue from taking something.
 
     Attributes:
-        parent: Row of the queue whose children share what it may have; -1 for the cluster.
+        at: Row of the queue whose limit it is, or whose children share what it may have; -1 for the cluster.
         column: Column of the resource.
-        used: How much of it the children use.
-        limit: How much of it they share.
-        reserve: How much of the rest is kept for others.
+        used: How much of it is used there.
+        limit: How much of it there may be.
+        reserve: How much of the rest is kept for others, to which it is guaranteed.
     """
 
-    parent: int
+    at: int
     column: int
     used: int
     limit: int
@@ -49,6 +49,7 @@ class Guarantees:
         self._kept: Ints = np.zeros((len(held) + 1, held.shape[1]), dtype=np.int64)
         np.add.at(self._kept, above, self._unused)  # the last row is for queues at the top
         self._top: Ints = np.flatnonzero(above < 0)
+        self._top_away: Ints = rights.away[self._top].sum(axis=0)
         named: dict[int, Ints] = {}
         for row in np.flatnonzero(rights.guarantee.any(axis=1)).tolist():
             parent = rights.parents[row]
@@ -72,7 +73,7 @@ class Guarantees:
                     self._kept[parent, column] += change
                     self._unused[each, column] = unused
 
-    def against(self, row: int, vector: Ints) -> GuaranteeConflict | None:
+    def against(self, row: int, vector: Ints) -> LimitReached | None:
         """Amounts that are kept for others and keep a queue from taking an amount."""
         guarantee, held = self._rights.guarantee, self._held
         for each in self._rights.paths[row]:
@@ -95,18 +96,18 @@ class Guarantees:
                     free = max(own, kept.limit - kept.used - kept.reserve)
                     room[column] = min(room.item(column), free)
 
-    def _of(self, row: int, column: int) -> GuaranteeConflict:
+    def _of(self, row: int, column: int) -> LimitReached:
         parent = self._rights.parents[row]
         reserve = self._kept.item(parent, column) - self._unused.item(row, column)
         if parent < 0:
-            at_top = self._held[self._top, column] - self._rights.away[self._top, column]
-            used, limit = int(at_top.sum()), self._total.item(column)
+            used = int(self._held[self._top, column].sum()) - self._top_away.item(column)
+            limit = self._total.item(column)
         else:
             used, limit = self._held.item(parent, column), self._rights.real.item(parent, column)
             if limit < self._rights.capability.item(parent, column):
                 away = self._rights.away.item(parent, column)
                 used, limit = used - away, limit - away
-        return GuaranteeConflict(parent, column, used, limit, reserve)
+        return LimitReached(parent, column, used, limit, reserve)
 
 
 class QueueCapability(NamedTuple):
@@ -146,11 +147,7 @@ class PathLimits:
         if refused is not None or not self.guarantees:
             return refused
         kept = self.guarantees.against(row, task.shape.vector)
-        if kept is None:
-            return None
-        return self._refusal(
-            row, task, kept.parent, kept.column, kept.used, kept.limit, kept.reserve
-        )
+        return self._refusal(row, task, kept) if kept is not None else None
 
     def why_over_capability(self, row: int, task: TaskInfo, *, own: bool = False) -> Reason | None:
         """Why a pod would take a queue over its capability, or unless only its `own` counts, a queue above it."""
@@ -158,7 +155,8 @@ class PathLimits:
         if limit is None or (own and limit.row != row):
             return None
         used = self._held.item(limit.row, limit.column)
-        return self._refusal(row, task, limit.row, limit.column, used, limit.amount, reserve=0)
+        reached = LimitReached(limit.row, limit.column, used, limit.amount, reserve=0)
+        return self._refusal(row, task, reached)
 
     def room(self, row: int) -> Ints:
         """What a queue may still take, by column."""
@@ -200,10 +198,9 @@ class PathLimits:
 
     # -- explaining --------------------------------------------------------------------------
 
-    def _refusal(
-        self, row: int, task: TaskInfo, at: int, column: int, used: int, limit: int, reserve: int
-    ) -> Reason:
+    def _refusal(self, row: int, task: TaskInfo, reached: LimitReached) -> Reason:
         """The reason of a refusal; all pods of a gang that are refused in the same state share it."""
+        at, column, used, limit, reserve = reached
         key = (task.job, at, column, used, reserve)
         found = self._said.get(key)
         if found is None:
