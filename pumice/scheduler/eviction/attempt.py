@@ -4,6 +4,7 @@ Arithmetic says how many must go at least. Where more than room decides, it is t
 what was too much is put back.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -54,17 +55,22 @@ class EvictionPlace(Protocol):
         """What it costs to evict pods, all of which are still there, and to break so many gangs."""
 
 
-class EvictionPlaces(Protocol):
-    """The places that come into question for what asks for room."""
+class EvictionPlaces(ABC):
+    """The places that come into question for what asks for room.
 
-    def following(self, best: "FoundRoom | None", /) -> Sequence[EvictionPlace]:
-        """Those to look at; none once no other one can be better than the best that was found."""
+    Attributes:
+        best: Where room costs least of those that were searched.
+        last: The search in the last of them.
+    """
 
-    def examined(self, attempt: "EvictionAttempt") -> None:
-        """Note what was found in one of them."""
+    last: "EvictionAttempt"
 
-    def end(self) -> None:
-        """The search is over."""
+    def __init__(self) -> None:
+        self.best: FoundRoom | None = None
+
+    @abstractmethod
+    def each(self) -> Iterator[EvictionPlace]:
+        """Those to search, as far as one may be better than the best; goes on once it has been searched."""
 
 
 class FoundRoom(NamedTuple):

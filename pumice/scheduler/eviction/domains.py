@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from pumice.scheduler.eviction.attempt import Cost, EvictionAttempt, FoundRoom
+from pumice.scheduler.eviction.attempt import Cost, EvictionAttempt, EvictionPlaces
 from pumice.scheduler.eviction.bundles import VictimBundle, bundles, wanted_columns
 from pumice.scheduler.eviction.nodes import highest_importance
 from pumice.scheduler.eviction.room import Room
@@ -162,7 +162,7 @@ class _DomainPlace(Room):
         return f"would have to break {job.key} (priority {job.order_priority})"
 
 
-class DomainPlaces:
+class DomainPlaces(EvictionPlaces):
     """The domains that are looked at for one gang: of those that could hold what it needs if they were empty, those that lack least.
 
     Attributes:
@@ -178,15 +178,15 @@ class DomainPlaces:
         request: DomainRequest,
         seen: Survey,
     ) -> None:
+        super().__init__()
         self.turn = turn._replace(promises=True, reclaims=rules.setting.reclaims)
         self.rules = rules
         self.preemptor = preemptor
         self.request = request
         self.seen = seen
         self.lacks = ""
-        self._left = list(reversed(self._nearest()))
-        self.are_several = len(self._left) > 1
-        self._place: _DomainPlace | None = None
+        self._domains = self._nearest()
+        self.are_several = len(self._domains) > 1
 
     def _nearest(self) -> Sequence[Domain]:
         """The domains, the whole cluster if the gang has no limit."""
@@ -214,23 +214,15 @@ class DomainPlaces:
         most = min(most, session.extensions.most_domains or most)
         return [domain for _, _, domain in found[:most]]
 
-    def following(self, _: FoundRoom | None, /) -> Sequence[_DomainPlace]:
-        """The next one; all of them are compared."""
-        while self._left:
-            place = self._place = _DomainPlace(self, self._left.pop())
+    def each(self) -> Iterator[_DomainPlace]:
+        """All of them in which room may be enough; it is noted what the others lack."""
+        for domain in self._domains:
+            place = _DomainPlace(self, domain)
             lacks = place.what_lacks()
             if lacks is None:
-                return (place,)
+                yield place
+                lacks = "" if self.last.found or self.lacks else place.what_would_break(self.last)
             self.lacks = self.lacks or lacks
-        return ()
-
-    def examined(self, attempt: EvictionAttempt) -> None:
-        """Note what is missing in a domain."""
-        if attempt.found is None and not self.lacks and self._place is not None:
-            self.lacks = self._place.what_would_break(attempt)
-
-    def end(self) -> None:
-        """Nothing is kept."""
 
 
 def request_of(session: Session, job: JobInfo) -> DomainRequest:

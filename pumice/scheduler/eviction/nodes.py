@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
-from pumice.scheduler.eviction.attempt import Cost, EvictionAttempt, FoundRoom
+from pumice.scheduler.eviction.attempt import Cost, EvictionPlaces
 from pumice.scheduler.eviction.bundles import VictimBundle, VictimOrder
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.eviction.survey import may_go
@@ -223,17 +223,21 @@ class _NodePlace:
             lacks[place] += step * vector.item(need.column)
 
     def promise(self, statement: Statement) -> bool:
-        if self.is_tried and not self._nodes.fits(self.row):
-            return False
-        nodes = self._nodes
-        statement.pipeline(nodes.preemptor.task, nodes.session.state.nodes.order[self.row])
+        nodes, row = self._nodes, self.row
+        asked, session = nodes.preemptor, nodes.session
+        if self.is_tried:
+            if session.answers.why_not_allocatable(asked.queue, asked.task) is not None:
+                return False
+            if nodes.bounds.ranking.only(row, later=True) != row:
+                return False
+        statement.pipeline(asked.task, session.state.nodes.order[row])
         return True
 
     def cost(self, victims: Sequence[TaskInfo], broken: int, /) -> Cost:
         return self._nodes.bounds.cost(self.row, victims, broken)
 
 
-class NodePlaces:
+class NodePlaces(EvictionPlaces):
     """The nodes in the order in which they are examined for one pod.
 
     Attributes:
@@ -243,6 +247,7 @@ class NodePlaces:
     def __init__(
         self, session: Session, rules: EvictionRules, preemptor: Preemptor, bounds: NodeBounds
     ) -> None:
+        super().__init__()
         self.session = session
         self.preemptor = preemptor
         self.bounds = bounds
@@ -252,25 +257,31 @@ class NodePlaces:
         )
         self._rules = rules
         self._order = VictimOrder(session, rules)
-        self._examined: dict[int, Cost | None] = {}
-        self._size = 1
 
-    def following(self, best: FoundRoom | None) -> Sequence[_NodePlace]:
-        """The nodes to look at; none if no other one can be better than the best that was found."""
-        least = best.cost if best is not None else None
-        while True:
-            rows: list[int] = []
-            while len(rows) < self._size:
-                row = self.bounds.take(self._examined, least)
-                if row is None:
-                    break
-                self._examined[row] = None
-                rows.append(row)
-            self._size *= _GROWTH
-            if not rows:
-                return ()
-            if found := self._places(rows):
-                return found
+    def each(self) -> Iterator[_NodePlace]:
+        """Those whose bound is lower than what the best one costs; then the costs of all take the place of their bounds."""
+        examined: dict[int, Cost | None] = {}
+        size = 1
+        while rows := self._next(size, examined):
+            size *= _GROWTH
+            for place in self._places(rows):
+                yield place
+                if self.last.found is not None:
+                    examined[place.row] = self.last.found.cost
+        for row, cost in examined.items():
+            if self.are_tried:  # what it costs is so for this pod alone
+                self.bounds.put_back(row)
+            else:
+                self.bounds.settle(row, cost)
+
+    def _next(self, count: int, examined: dict[int, Cost | None]) -> Sequence[int]:
+        """Take so many nodes, or as many as may be better than the best that was found."""
+        rows: list[int] = []
+        least = self.best.cost if self.best is not None else None
+        while len(rows) < count and (row := self.bounds.take(examined, least)) is not None:
+            examined[row] = None
+            rows.append(row)
+        return rows
 
     def _places(self, rows: Sequence[int]) -> Sequence[_NodePlace]:
         """Nodes with the pods that plugins let go, in order."""
@@ -290,27 +301,6 @@ class NodePlaces:
             if chosen or not self.are_tried or self.bounds.ranking.fits_later()[row]:
                 found.append(_NodePlace(self, row, chosen))
         return found
-
-    def fits(self, row: int) -> bool:
-        """Whether the pod can be placed on a node, now or once terminating pods are gone."""
-        asked, answers = self.preemptor, self.session.answers
-        if answers.why_not_allocatable(asked.queue, asked.task) is not None:
-            return False
-        return self.bounds.ranking.only(row, later=True) == row
-
-    def examined(self, attempt: EvictionAttempt) -> None:
-        """Note what was found on a node."""
-        if attempt.found is not None:
-            cost = attempt.found.cost
-            self._examined[int(cost[-1])] = cost
-
-    def end(self) -> None:
-        """The search is over: what nodes cost replaces their bounds, unless that is so for this pod alone."""
-        for row, cost in self._examined.items():
-            if self.are_tried:
-                self.bounds.put_back(row)
-            else:
-                self.bounds.settle(row, cost)
 
 
 def highest_importance(session: Session, victims: Sequence[TaskInfo]) -> int:

@@ -79,17 +79,13 @@ class Search:
         self, places: EvictionPlaces, statement: Statement, *, safe_last: bool = False
     ) -> FoundRoom | None:
         """The place where room costs least; None if there is room in none."""
-        best: FoundRoom | None = None
-        while some := places.following(best):
-            for place in some:
-                attempt = EvictionAttempt(self.session, statement, place, safe_last=safe_last)
-                attempt.run()
-                places.examined(attempt)
-                found = attempt.found
-                if found is not None and (best is None or found.cost < best.cost):
-                    best = found
-        places.end()
-        return best
+        for place in places.each():
+            places.last = EvictionAttempt(self.session, statement, place, safe_last=safe_last)
+            places.last.run()
+            found, best = places.last.found, places.best
+            if found is not None and (best is None or found.cost < best.cost):
+                places.best = found
+        return places.best
 
     def _finish(self, statement: Statement, job: JobInfo, broken: Sequence[JobInfo]) -> bool:
         """Commit the evictions for a gang if they are enough for it; otherwise undo them.
