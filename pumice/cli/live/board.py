@@ -10,7 +10,7 @@ from pumice.api.kinds import JOB, QUEUE
 from pumice.api.meta import controller_of
 from pumice.api.podgroups import PodGroup
 from pumice.cli.live import explanations
-from pumice.cli.live.board_rows import GroupRows, NodeRows, gang_row, group_key, user_of
+from pumice.cli.live.board_rows import NodeRows, gang_row, group_key, group_row, user_of
 from pumice.cli.live.failed_pods import attempts_used
 from pumice.cli.live.gang_explanations import Asked, GangExplanations
 from pumice.cli.live.job_rows import job_rows
@@ -65,7 +65,6 @@ class Board:
         self._looked: tuple[int, float, ReadableCluster, Figures, dict[str, Data]] | None = None
         self._usable: tuple[int, dict[str, bool]] = (-1, {})
         self._nodes = NodeRows()
-        self._groups = GroupRows()
         self._cost = 0.0
         self._renewed = 0
         """The version of the objects at which all numbers were renewed."""
@@ -156,7 +155,8 @@ class Board:
     def waiting(self) -> Data:
         """All gangs that wait, those of a queue together in the order in which they are tried."""
         seen, figures, gangs = self._look()
-        groups = self._groups.of(seen.objects.pod_groups, gangs)
+        found = ((group_key(each), each) for each in seen.objects.pod_groups)
+        groups = {key: group_row(group) for key, group in found if key in gangs}
         ahead: dict[str, list[str]] = {}
         for line in figures.lines.values():
             line = [key for key in line if key in groups]

@@ -1,6 +1,6 @@
-"""Nodes and PodGroups as the views of `pumice web` show them, kept while what they follow from stays as it is: few change at once."""
+"""Nodes and PodGroups as the views of `pumice web` show them. Nodes are kept while what they follow from stays as it is: few change at once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -97,26 +97,8 @@ def _node(record: NodeRecord, group: str, usable: bool | None, has: Amounts, lef
     }
 
 
-class GroupRows:
-    """What the view of what waits says of PodGroups, whatever a cycle decides."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[PodGroup, Data]] = {}
-
-    def of(self, groups: Iterable[PodGroup], gangs: Iterable[str]) -> dict[str, Data]:
-        """What is said of PodGroups of gangs."""
-        by_key = {group_key(each): each for each in groups}
-        found: dict[str, tuple[PodGroup, Data]] = {}
-        for key in gangs:
-            group, known = by_key[key], self._known.get(key)
-            found[key] = (
-                (group, _of_group(group)) if known is None or known[0] is not group else known
-            )
-        self._known = found
-        return {key: data for key, (_, data) in found.items()}
-
-
-def _of_group(group: PodGroup) -> Data:
+def group_row(group: PodGroup) -> Data:
+    """What the view of what waits says of a PodGroup, whatever a cycle decides."""
     owner, condition = controller_of(group.metadata), current_condition(group)
     asked = group.spec.min_resources or {}
     resources = {key: str(value) for key, value in asked.items() if not key.startswith(_OF_QUOTAS)}

@@ -7,7 +7,7 @@ import msgspec
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cli.live.board_rows import GroupRows, NodeRows
+from pumice.cli.live.board_rows import NodeRows
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects, Simulation
 from tests.kit.builders import node, pod, pod_group
@@ -48,13 +48,3 @@ def test_only_nodes_that_have_changed_get_a_new_row() -> None:
     assert last[1]["usable"] is False
     rows.note(None)
     assert shown(True, False)[1][0] is not last[0]
-
-
-def test_only_gangs_that_have_changed_are_read_again() -> None:
-    groups = msgspec.convert([pod_group("g", 1), pod_group("h", 2)], list[PodGroup])
-    rows = GroupRows()
-    before = rows.of(groups, ["default/g", "default/h"])
-    groups[1] = msgspec.convert(pod_group("h", 3), PodGroup)
-    after = rows.of(groups, ["default/g", "default/h"])
-    assert after["default/g"] is before["default/g"]
-    assert after["default/h"]["needs"]["pods"] == 3
