@@ -168,10 +168,6 @@ def without_values(parameters: Sequence[Any], arguments: Sequence[str]) -> list[
     `--wait=true` becomes `--wait`, and `--leader-elect=false` becomes `--no-leader-elect`. A flag without a negative
     form is removed by `=false`, with those before it, since the last one counts.
 
-    Args:
-        parameters: Those of the command, as its parser has them.
-        arguments: Those of the user.
-
     Raises:
         UserError: The value is not a boolean.
     """

@@ -20,13 +20,7 @@ _NOT_YET = "its Job is not created yet; is `pumice controller` running?"
 def jobs_of(
     manifest: Manifest, templates: Sequence[Manifest], checker: "ManifestChecker"
 ) -> list[Manifest] | None:
-    """The Jobs that a JobFlow creates, before their admission; None if something is refused or missing, which is reported.
-
-    Args:
-        manifest: The JobFlow.
-        templates: The existing JobTemplates.
-        checker: Checks the JobFlow and the templates that it names.
-    """
+    """The Jobs that a JobFlow creates, before their admission; None if something is refused or missing, which is reported."""
     job_flow = admitted(manifest, checker)
     if job_flow is None:
         return None
@@ -45,14 +39,7 @@ def jobs_of(
 def doubts(
     manifest: Manifest, job_flow: Raw, templates: Mapping[str, Raw], checker: "ManifestChecker"
 ) -> list[FieldError]:
-    """Problems of the Jobs of a JobFlow, as far as their templates are known.
-
-    Args:
-        manifest: The JobFlow.
-        job_flow: The JobFlow after admission.
-        templates: JobTemplates of its namespace by name, after admission.
-        checker: Checks the Jobs.
-    """
+    """Problems of the Jobs of a JobFlow, as far as their templates are known."""
     return [
         FieldError(path, f"its Job would be refused: {error.path}: {error.message}", error.code)
         for path, job in _jobs(job_flow, templates)
@@ -173,13 +160,7 @@ def next_runs(cron_job: Raw, now: float) -> str:
 
 
 def next_of(manifest: Manifest, checker: "ManifestChecker", now: float) -> Manifest | None:
-    """The Job of the next run, before its admission; None if the CronJob is refused or has no next run, which is reported.
-
-    Args:
-        manifest: The CronJob.
-        checker: Checks it.
-        now: The moment, in UNIX seconds.
-    """
+    """The Job of the next run, before its admission; None if the CronJob is refused or has no next run, which is reported."""
     from pumice.controller.cronjobs import next_job
     from pumice.controller.render import NO_UID
 
@@ -195,13 +176,7 @@ def next_of(manifest: Manifest, checker: "ManifestChecker", now: float) -> Manif
 
 
 def standing(cron_job: Raw, jobs: list[Raw], now: float) -> tuple[str, bool]:
-    """One sentence about a CronJob, and whether a run waits.
-
-    Args:
-        cron_job: The CronJob.
-        jobs: All Jobs of its namespace.
-        now: The moment, in UNIX seconds.
-    """
+    """One sentence about a CronJob, and whether a run waits."""
     from pumice.controller.cronjobs import TimetableError, decide, read, read_timetable
     from pumice.controller.objects import controls_raw
 

@@ -153,17 +153,12 @@ class Connection(msgspec.Struct, frozen=True):
 
 
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Load a certificate chain and its key from memory into a context.
+    """Load a certificate chain, leaf first, and its key, both PEM, from memory into a context.
 
     Python's `ssl` loads them from paths only. An anonymous in-memory file has a path, needs no writable file system, and
     leaves no key on a disk.
 
     On the context of a running server, new connections use the new pair.
-
-    Args:
-        context: The context.
-        certificate: The chain as PEM, leaf first.
-        key: Its key as PEM.
 
     Raises:
         ssl.SSLError: When they are invalid or do not match.

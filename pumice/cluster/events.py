@@ -193,14 +193,7 @@ class EventRecorder:
         reason: str,
         message: str,
     ) -> None:
-        """Record an event.
-
-        Args:
-            about: The object of the event.
-            type: `Normal` or `Warning`.
-            reason: Reason as a CamelCase word.
-            message: Message; cut at 1,024 characters.
-        """
+        """Record an event, with a reason in CamelCase; the message is cut at 1,024 characters."""
         message = _cut(message, MESSAGE_LIMIT)
         key = (about.kind, about.namespace, about.name, about.uid, type, reason, message)
         now = self._clock.wall()

@@ -25,11 +25,7 @@ _VOLUMES = (kinds.PERSISTENT_VOLUME.group, kinds.PERSISTENT_VOLUME.plural)
 
 
 class SimulatedStorage:
-    """Binds claims, and removes the volumes that it made when their claims go.
-
-    Args:
-        store: Where claims and volumes are.
-    """
+    """Binds claims, and removes the volumes that it made when their claims go."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

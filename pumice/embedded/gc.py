@@ -27,14 +27,7 @@ _DEFAULT = DeleteOptions()
 
 
 class GarbageCollector:
-    """Deletes what has lost its owner, its namespace or its definition.
-
-    Args:
-        registry: The resources that owners may be of.
-        objects: The objects.
-        deletion: Deletes them.
-        wake: Called when there is something to do.
-    """
+    """Deletes what has lost its owner, its namespace or its definition."""
 
     def __init__(
         self,

@@ -35,11 +35,7 @@ _cached_value_problem = lru_cache(maxsize=4096)(label_value_problem)
 
 
 class Identities:
-    """Times, uids and generated names of one server.
-
-    Args:
-        clock: Gives the moment in UNIX seconds.
-    """
+    """Times, uids and generated names of one server."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock

@@ -38,18 +38,7 @@ def ready_node(
     kubelet: str = "simulated",
     architecture: str = "amd64",
 ) -> Obj:
-    """A Node that is ready, as its kubelet registers it.
-
-    Args:
-        name: Its name.
-        capacity: What it has of each resource.
-        labels: Further labels.
-        taints: Its taints.
-        moment: Since when it is ready.
-        address: Its address.
-        kubelet: What its kubelet is, for people.
-        architecture: Its processors, in words of Go.
-    """
+    """A Node that is ready, as its kubelet registers it."""
     return {
         "apiVersion": "v1",
         "kind": "Node",

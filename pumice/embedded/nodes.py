@@ -72,11 +72,6 @@ class SimulatedNodes:
 
     Attributes:
         containers: None: no container is started.
-
-    Args:
-        store: Where pods and nodes are.
-        clock: Gives the moment in UNIX seconds.
-        timings: How long things take.
     """
 
     containers: Containers | None = None

@@ -67,12 +67,7 @@ class Objects:
         return version
 
     def create(self, call: Call, obj: Obj, managed: list[Obj] | None = None) -> Version:
-        """Create an object; the object given is taken over.
-
-        Args:
-            call: What is created.
-            obj: The object.
-            managed: Field ownership, if it is created by an apply.
+        """Create an object; the object given is taken over. An apply gives the field ownership that it has made.
 
         Raises:
             ApiStatusError: 400, 403, 404 (its namespace), 409 or 422, or what admission answers.

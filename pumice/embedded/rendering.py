@@ -44,11 +44,7 @@ class Continue(msgspec.Struct, frozen=True):
 
 
 class Renderer:
-    """Renders objects of any resource.
-
-    Args:
-        tables: Makes table rows.
-    """
+    """Renders objects of any resource."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables

@@ -111,11 +111,7 @@ _API_VERSION = "meta.k8s.io/v1"
 
 
 class Tables:
-    """Makes tables of objects.
-
-    Args:
-        clock: Gives the moment, for ages.
-    """
+    """Makes tables of objects."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

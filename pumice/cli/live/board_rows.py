@@ -117,13 +117,7 @@ def group_row(group: PodGroup) -> Data:
 
 
 def gang_row(gang: Data, group: Data, ahead: Sequence[Data]) -> Data:
-    """A gang of the view of what waits.
-
-    Args:
-        gang: What `explain` says of it.
-        group: What is said of its PodGroup.
-        ahead: The same of gangs before it.
-    """
+    """A gang of the view of what waits."""
     return {
         **group,
         "queue": gang["queue"],

@@ -34,13 +34,7 @@ def complete_queues(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def names(context: typer.Context, kind: "Kind", incomplete: str) -> list[str]:
-    """Names of objects that begin with what was typed; empty if the cluster cannot be read.
-
-    Args:
-        context: The command so far, with its options.
-        kind: Kind of the objects.
-        incomplete: What was typed of the name.
-    """
+    """Names of objects that begin with what was typed; empty if the cluster cannot be read."""
     import asyncio
 
     try:

@@ -82,13 +82,7 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 def simulated(seen: ReadableCluster, config: Config, now: float) -> Figures:
-    """Run a cycle on objects.
-
-    Args:
-        seen: The objects.
-        config: Configuration of the scheduler.
-        now: The moment, in UNIX seconds.
-    """
+    """Run a cycle on objects."""
     return Follower(config).look(seen, now)
 
 
@@ -123,11 +117,6 @@ class Follower:
 
         It tries gangs that the changes may help, and of the others only `TRIES`, those first that were not tried for longest.
         Until it is tried, numbers in the reason of a gang are those of an earlier cycle.
-
-        Args:
-            seen: The objects.
-            now: The moment, in UNIX seconds.
-            changes: As for `note`.
         """
         self.note(changes)
         if not seen.sees_cluster:

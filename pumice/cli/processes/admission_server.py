@@ -213,12 +213,6 @@ def read_settings(
 
     They are read in a child process, since reading them imports pydantic.
 
-    Args:
-        arguments: Arguments that may be Volcano's flags.
-        scheduler_names: Values of `--scheduler-name`.
-        assignments: Values of `--set`.
-        plugin_assignments: Values of `--set-plugins`.
-
     Raises:
         UserError: There is no such setting or it has no such value.
     """

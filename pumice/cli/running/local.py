@@ -112,11 +112,6 @@ async def on_this_machine(
 ) -> "AsyncIterator[DevCluster]":
     """Run a cluster whose pods are processes of this machine.
 
-    Args:
-        images: Folders of images by name, from the bottom up.
-        allowed: Folders that pods may mount.
-        starting: `dev_cluster` with its other arguments.
-
     Raises:
         UserError: Namespaces cannot be made here.
         typer.Exit: The node has ended, which is reported.

@@ -82,14 +82,7 @@ class RunDecision:
 def decide(
     subject: ObservedCronJob, timetable: Timetable, now: float, find: FindJob
 ) -> RunDecision:
-    """Decide on the latest instant that has passed and has no Job yet. Earlier ones are missed.
-
-    Args:
-        subject: The CronJob; it is not suspended.
-        timetable: When it is due.
-        now: The moment, in UNIX seconds.
-        find: Finds a Job by its name.
-    """
+    """Decide on the latest instant that has passed and has no Job yet. Earlier ones are missed."""
     since = subject.created if subject.last is None else subject.last
     due = timetable.counted_from(since)
     following = due.after(max(now, since))

@@ -218,12 +218,7 @@ class Forecast:
 
 
 def forecast(cron_job: Raw, now: float) -> Forecast:
-    """The next three runs, in UTC if it names no time zone. A CronJob that does not exist yet counts as created now.
-
-    Args:
-        cron_job: The CronJob.
-        now: The moment, in UNIX seconds.
-    """
+    """The next three runs, in UTC if it names no time zone. A CronJob that does not exist yet counts as created now."""
     subject = read(cron_job, (), now)
     if subject.spec.suspend:
         return Forecast((), why_none="it is suspended")
@@ -243,12 +238,7 @@ def forecast(cron_job: Raw, now: float) -> Forecast:
 
 
 def next_job(cron_job: Raw, now: float) -> Raw | None:
-    """The Job of the next run, also of a suspended CronJob; None if there is no next run.
-
-    Args:
-        cron_job: The CronJob, with a uid.
-        now: The moment, in UNIX seconds.
-    """
+    """The Job of the next run, also of a suspended CronJob; None if there is no next run."""
     subject = read(cron_job, (), now)
     try:
         timetable = read_timetable(subject.meta, subject.spec, UTC)

@@ -95,12 +95,7 @@ class Tier:
 
 
 def find_tiers(type_: TopologyType, nodes: Mapping[str, Labels]) -> list[Tier]:
-    """The domains of a type, tier 1 first.
-
-    Args:
-        type_: The type of topology.
-        nodes: Labels of all Nodes by name.
-    """
+    """The domains of a type, tier 1 first."""
     paths = {name: path for name in sorted(nodes) if (path := _path(type_.keys, nodes[name]))}
     tiers: list[Tier] = []
     members: Iterable[tuple[str | Path, Path]] = paths.items()
@@ -161,10 +156,6 @@ class NodeCounter:
         """The number of Nodes of each HyperNode.
 
         A Node counts once, and only if it exists. HyperNodes may contain each other by mistake.
-
-        Args:
-            hyper_nodes: All of them by name.
-            nodes: Labels of all Nodes by name.
         """
         self._nodes = _Candidates(nodes, self._nodes.used)
         direct: dict[str, set[str]] = {}

@@ -133,11 +133,6 @@ def plan_discovery(
     """The writes for HyperNodes, and events about the configuration.
 
     Lower tiers come first, so that a HyperNode exists before the one that contains it. Deletions come last.
-
-    Args:
-        discovery: The configuration.
-        nodes: Labels of all Nodes by name.
-        existing: All HyperNodes.
     """
     events = _events(discovery)
     known = {each["metadata"]["name"]: each for each in existing}

@@ -102,12 +102,7 @@ def termination_of(job: ObjectMeta, job_flow: str) -> Raw:
 
 
 def merged(spec: Raw, patch: Raw) -> Raw:
-    """The spec of a Job: that of its template with a patch.
-
-    Args:
-        spec: `spec` of the JobTemplate.
-        patch: `patch.jobSpec` of the flow.
-    """
+    """The spec of a Job: that of its template with a patch."""
     return _merged(spec, patch, "")
 
 

@@ -54,13 +54,7 @@ _OWN = (*_LISTS.values(), _OTHERS, "jobStatusList", "conditions", "state")
 
 
 def compose(flows: Flows, stored: Raw, now: float) -> Raw:
-    """The status that a JobFlow should have; nothing in it is empty.
-
-    Args:
-        flows: The JobFlow.
-        stored: Its status as stored.
-        now: The moment, in UNIX seconds.
-    """
+    """The status that a JobFlow should have; nothing in it is empty."""
     before = {each.get("name", ""): each for each in stored.get("jobStatusList") or ()}
     conditions = stored.get("conditions") or {}
     status = {key: value for key, value in stored.items() if key not in _OWN and value}

@@ -61,14 +61,7 @@ def of_number(flows: int, retries: int) -> Wait | None:
 def of_targets(
     flow: Flow, names: Mapping[str, str], phases: Mapping[str, str], jobs: Mapping[str, Job]
 ) -> Wait | None:
-    """The targets that a flow waits for.
-
-    Args:
-        flow: The flow.
-        names: Names of the Jobs of all flows.
-        phases: Phases of existing and former Jobs.
-        jobs: The existing Jobs.
-    """
+    """The targets that a flow waits for."""
     depends = flow.depends_on
     if depends is None:
         return None

@@ -35,13 +35,7 @@ class HeldTask:
 def held_tasks(
     job: Job, pods: Sequence[Pod], lost: Mapping[str, int] | None = None
 ) -> tuple[HeldTask, ...]:
-    """Tasks whose dependencies are not met and which get no further pods, in the order of the spec.
-
-    Args:
-        job: The Job.
-        pods: Its pods.
-        lost: Number of succeeded and deleted pods by task.
-    """
+    """Tasks whose dependencies are not met and which get no further pods, in the order of the spec."""
     if not any(task.depends_on and task.depends_on.name for task in job.tasks):
         return ()
     by_task: dict[str, list[Pod]] = {task.name: [] for task in job.tasks}

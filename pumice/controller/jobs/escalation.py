@@ -72,13 +72,7 @@ def after_failure(
 def replaced_since(
     situation: Situation, restart: Restart, since: Mapping[str, float]
 ) -> dict[str, float]:
-    """Since when the pods that a restart replaces do not run, those for which a wider action follows.
-
-    Args:
-        situation: The Job.
-        restart: The restart that begins.
-        since: The moments for failed pods, by name.
-    """
+    """Since when the pods that a restart replaces do not run, those for which a wider action follows."""
     found: dict[str, float] = {}
     choices, known = evictions_that_wait(situation.job, Policies(situation.job)), situation.job_pods
     tasks = {task.name: task for task in situation.job.tasks if task.name in choices}

@@ -68,10 +68,6 @@ def _labelled_for_admission(pod: Raw, own: Mapping[str, str]) -> Raw:
 
     The webhooks' match conditions read annotations. To evaluate them the API server converts the pod once for each
     webhook, which took a sixth of the cost of a creation. A label selector costs nothing.
-
-    Args:
-        pod: The pod, with the edits of all plugins.
-        own: The annotations that the controller itself writes.
     """
     meta = pod["metadata"]
     found = (meta.get("annotations") or {}).keys()

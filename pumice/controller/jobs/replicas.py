@@ -120,10 +120,6 @@ def leaving(replicas: Replicas, pods: Collection[Pod]) -> list[Pod]:
     """Pods to remove, the highest index of a task first.
 
     They are surplus pods, and pods that were marked for removal by a controller that then stopped.
-
-    Args:
-        replicas: The pods that the Job wants.
-        pods: Its pods, in the order of tasks and numbers.
     """
     return [
         pod

@@ -77,12 +77,7 @@ class _GroupSync(msgspec.Struct, frozen=True):
 
 
 def sync(situation: Situation, backoff: DelayedRestarts | None = None) -> Plan:
-    """The plan that brings a Job in `Pending` or `Running` to what its spec wants.
-
-    Args:
-        situation: The Job.
-        backoff: Pods that failed and are about to be restarted.
-    """
+    """The plan that brings a Job in `Pending` or `Running` to what its spec wants."""
     evicted = _evicted(situation)
     absent = situation.unconfirmed(evicted)
     if len(absent) > situation.limits.window:

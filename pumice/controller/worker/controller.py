@@ -365,11 +365,6 @@ async def resync(
 
     The order of the keys is kept from round to round as far as `keys` keeps it, so the time between two turns of a key is about
     one round. Keys that come during a round are looked at for their own event, and are part of the next.
-
-    Args:
-        keys: Gives all keys, at the beginning of a round.
-        add: Queues a key.
-        clock: Waits.
     """
     while True:
         begun = clock.monotonic()

@@ -59,12 +59,7 @@ class HyperNodeCaches:
     """
 
     def __init__(self, watches: Watches, discovery: tuple[str, str]) -> None:
-        """Create the caches.
-
-        Args:
-            watches: The watches of the process.
-            discovery: Namespace and name of the ConfigMap.
-        """
+        """Create the caches."""
         self._namespace, self._name = discovery
         self.configuration: WatchCache[Raw] = watches.of(
             CONFIG_MAP,

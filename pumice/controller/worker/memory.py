@@ -147,12 +147,7 @@ class OwnWrites:
         return bool(self._writes)
 
     def add(self, written: OwnWrite, now: float) -> None:
-        """Add a write to wait for.
-
-        Args:
-            written: The write.
-            now: This moment (monotonic).
-        """
+        """Add a write to wait for."""
         self._writes.append((written, now + WRITE_SECONDS))
 
     def unseen(self, cache_of: CacheOf, now: float) -> float | None:
@@ -196,12 +191,7 @@ class ObjectMemory:
         return [obj for obj, _ in self.finds.values()]
 
     def learn(self, outcome: PlanOutcome, now: float) -> None:
-        """Take in what a pass wrote and found, and what was refused.
-
-        Args:
-            outcome: The outcome of its plan.
-            now: This moment (monotonic).
-        """
+        """Take in what a pass wrote and found, and what was refused."""
         for kind, obj in outcome.finds:
             self.finds[kind, obj["metadata"]["name"]] = obj, now
         for each in outcome.written:

@@ -63,10 +63,6 @@ async def local_machine(
 ) -> AsyncIterator[Machine]:
     """Make namespaces for pods, which end with the block.
 
-    Args:
-        images: Folders of images by name, from the bottom up.
-        allowed: Folders that pods may mount.
-
     Raises:
         NodeError: They cannot be made here; the message says what to do.
     """

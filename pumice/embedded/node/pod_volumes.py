@@ -33,11 +33,6 @@ class PodVolumes:
     def read(self, pod: Raw, objects: Objects, room: Mapping[str, str]) -> dict[str, volumes.Files]:
         """What the files should be now, by volume.
 
-        Args:
-            pod: The pod, with its addresses in its status.
-            objects: ConfigMaps and Secrets.
-            room: What the node has of each resource.
-
         Raises:
             MissingObjectError: An object is not there.
         """

@@ -218,12 +218,6 @@ class Root:
     def show(self, source: str, target: str, *, is_read_only: bool, is_own: bool) -> None:
         """Mount a file or a folder at a path of the container, over whatever is there.
 
-        Args:
-            source: The file or folder.
-            target: The path.
-            is_read_only: Whether it is only read.
-            is_own: Whether it is the pod's, and not the machine's.
-
         Raises:
             OSError: There is no such source, or the target cannot be made.
         """
@@ -242,11 +236,6 @@ class Root:
 
     def hide(self, hidden: str, source: str, target: str) -> None:
         """Leave a mount out of a folder that was shown: it is an empty folder there.
-
-        Args:
-            hidden: Where it is mounted on the machine.
-            source: The folder of the machine.
-            target: Where it is shown.
 
         Raises:
             OSError: The folder lies in it.

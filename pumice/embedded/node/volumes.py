@@ -58,12 +58,6 @@ class ContainerMount:
 def files_of(pod: Raw, volume: Raw, objects: Objects, room: Mapping[str, str]) -> Files:
     """The files of a volume.
 
-    Args:
-        pod: The pod.
-        volume: One of its volumes, of a kind in `FILES_OF`.
-        objects: ConfigMaps and Secrets.
-        room: What the node has of each resource.
-
     Raises:
         MissingObjectError: An object or a key is missing that is not optional.
     """
@@ -84,12 +78,7 @@ def files_of(pod: Raw, volume: Raw, objects: Objects, room: Mapping[str, str]) -
 
 
 def size_of(volume: Raw, most: int) -> int:
-    """How many bytes an `emptyDir` holds.
-
-    Args:
-        volume: The volume.
-        most: What one without a limit holds.
-    """
+    """How many bytes an `emptyDir` holds."""
     limit = (volume.get("emptyDir") or {}).get("sizeLimit")
     asked = parse_milli(str(limit)) // 1000 if limit is not None else 0
     return min(asked, most) if asked > 0 else most

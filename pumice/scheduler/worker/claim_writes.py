@@ -92,11 +92,6 @@ class ClaimWriter:
     async def take_back(self, key: str, choice: VolumeChoice, uid: str) -> None:
         """Take back what has been written for a claim, unless it is bound.
 
-        Args:
-            key: `namespace/name` of the claim.
-            choice: What was written.
-            uid: uid of the claim.
-
         Raises:
             ApiError: The API server refused a write; it is to be repeated.
         """

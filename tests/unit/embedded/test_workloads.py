@@ -8,8 +8,7 @@ import pytest
 from pumice.api import keys
 from pumice.api.kinds import EVENT, INDEXED_JOB, POD, REPLICA_SET, Kind
 from pumice.embedded import EmbeddedCluster, NodeTimings
-from pumice.embedded.deployments import DEPLOYMENT
-from pumice.embedded.workloads import wishes_of_replica_set
+from pumice.embedded.workloads import DEPLOYMENT, wishes_of_replica_set
 from tests.kit.waiting import until
 
 Raw = dict[str, Any]
