@@ -67,13 +67,7 @@ DEFAULT_TIMES = LeaseTimes()
 
 
 class LeaderElection:
-    """A candidate.
-
-    Use it as a context manager, so that the Lease is released in any case:
-
-        async with LeaderElection(client, "pumice-scheduler", "pumice-system", identity) as election:
-            await election.run(schedule)
-    """
+    """A candidate. At the end it must `release` the Lease."""
 
     def __init__(
         self,
@@ -107,14 +101,6 @@ class LeaderElection:
         self._lease: Object | None = None
         self._seen_at = 0.0
         self._renewed_at: float | None = None
-
-    async def __aenter__(self) -> "LeaderElection":
-        """Do nothing; `run` takes part in the election."""
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Release the Lease if it is held."""
-        await self.release()
 
     @property
     def leading(self) -> bool:

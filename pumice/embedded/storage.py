@@ -2,13 +2,11 @@
 
 One growing integer numbers all writes. Each resource has a table of current objects and a log of its latest changes; a
 watch is a cursor into that log, so that fan-out costs one wake-up a watcher and no queue can grow without bound. A
-watch that is too far behind gets 410 and lists again. `restore` leads back to an earlier state, as after a restore of
-etcd from a backup. Stored objects are never edited: a write stores a new object,
+watch that is too far behind gets 410 and lists again. Stored objects are never edited: a write stores a new object,
 which may share parts with the previous one. The JSON text of a version is created once, when it is first needed.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -99,13 +97,6 @@ class Table:
         for wake in tuple(self.watchers):
             wake()
 
-    def forget(self) -> None:
-        """Drop the whole log, as a compaction does."""
-        if self.log:
-            self.floor = self.log[-1].new.revision
-            self.start += len(self.log)
-            self.log.clear()
-
     @property
     def end(self) -> int:
         """Position after the newest change."""
@@ -167,14 +158,6 @@ def _ordered(objects: dict[ObjectKey, Version], namespace: str | None) -> list[V
     return [objects[key] for key in sorted(key for key in objects if key[0] == namespace)]
 
 
-@dataclass(frozen=True, slots=True)
-class StorageSnapshot:
-    """All objects at one version."""
-
-    revision: int
-    objects: dict[ResourceKey, dict[ObjectKey, Version]]
-
-
 class Storage:
     """All tables, and the one version counter.
 
@@ -214,26 +197,6 @@ class Storage:
         if table is not None:
             for wake in tuple(table.watchers):
                 wake()
-
-    def snapshot(self) -> StorageSnapshot:
-        """The state as it is, for `restore`."""
-        tables = {table.resource: dict(table.objects) for table in self._tables.values()}
-        return StorageSnapshot(self.revision, tables)
-
-    def restore(self, snapshot: StorageSnapshot) -> None:
-        """Go back to an earlier state and version. All watches end without an error; listeners are called with the differences."""
-        former, self._tables = self._tables, {}
-        self.revision = snapshot.revision
-        for resource in {**former, **snapshot.objects}:
-            table = self.table(resource)
-            table.objects = dict(snapshot.objects.get(resource, {}))
-        for table in former.values():
-            for wake in tuple(table.watchers):
-                wake()
-        for resource, table in list(self._tables.items()):
-            before = former[resource].objects if resource in former else {}
-            for change in _differences(resource, before, table.objects):
-                self._tell(change)
 
     def listen(self, listener: Callable[[StoredWrite], None]) -> None:
         """Call a function inside every write; it must not write itself."""
@@ -277,15 +240,3 @@ class Storage:
                 listener(change)
             except Exception:  # the write is done, whatever follows from it
                 _log.exception("a listener failed", resource=change.resource, key=change.key)
-
-
-def _differences(
-    resource: ResourceKey, before: dict[ObjectKey, Version], after: dict[ObjectKey, Version]
-) -> Iterator[StoredWrite]:
-    for key, old in before.items():
-        if key not in after:
-            yield StoredWrite(resource, key, "DELETED", old, old)
-    for key, new in list(after.items()):
-        found = before.get(key)
-        if found is not new:
-            yield StoredWrite(resource, key, "MODIFIED" if found else "ADDED", new, found)

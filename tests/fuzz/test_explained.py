@@ -10,7 +10,7 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.cli.live.board_rows import GroupRows, gang_row
+from pumice.cli.live.board_rows import gang_row, group_key, group_row
 from pumice.cli.live.explanation_text import list_text, text_of
 from pumice.cli.live.explanations import of_pod, of_queue, positioned_gangs
 from pumice.cli.live.observed import ReadableCluster
@@ -49,7 +49,7 @@ def test_no_object_keeps_the_reasons_of_others_from_users(made: tuple[Raw, ...])
     figures = follower.look(seen, 0.0)
     gangs = positioned_gangs(seen, figures)
     assert gangs["default/good"]["message"]
-    groups = GroupRows().of(found.pod_groups, gangs)
+    groups = {group_key(each): group_row(each) for each in found.pod_groups}
     queues = [of_queue(each, seen, figures, gangs) for each in found.queues]
     pages = Pages(Commands())
     rest: Raw = {"notAllowed": [], "notComputed": None, "leftOut": ""}

@@ -199,7 +199,9 @@ def _queue_figures(simulation: Simulation, now: float) -> dict[str, QueueFigures
             deserved=amounts(deserved[row]),
             away=amounts(away[row]),
             not_enforced=not_enforced(queue, config, below=name in parents),
-            namespaces=counted and fairshare.shares_of(session.view, counted.arguments, name),
+            namespaces=fairshare.shares_of(session.view, counted.arguments, name)
+            if counted
+            else None,
         )
     session.close()
     return found

@@ -112,8 +112,10 @@ async def test_leadership_passes_on(client: Client) -> None:
             times=LeaseTimes(lease_duration=10.0, renew_deadline=6.0, retry_period=1.0),
             clock=clock,
         )
-        async with election:
+        try:
             await election.run(work)
+        finally:
+            await election.release()
 
     first = asyncio.create_task(lead("first"))
     await until(lambda: log == ["first"])

@@ -97,11 +97,11 @@ async def test_a_cache_follows_pods_through_binding_and_eviction(
 
 
 async def test_leases_and_events_are_accepted(real: Client, namespace: str) -> None:
-    async with LeaderElection(real, "leader", namespace, "me") as election:
-        working = asyncio.create_task(election.run(lambda: asyncio.sleep(60)))
-        await until(lambda: election.leading)
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
+    election = LeaderElection(real, "leader", namespace, "me")
+    working = asyncio.create_task(election.run(lambda: asyncio.sleep(60)))
+    await until(lambda: election.leading)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
     spec = (await real.get(LEASE, "leader", namespace))["spec"]
     assert (spec.get("holderIdentity"), spec["leaseTransitions"]) == ("", 0)
 

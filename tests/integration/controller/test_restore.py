@@ -12,6 +12,7 @@ from pumice.embedded import EmbeddedCluster
 from pumice.webhook.server.lookup import CachedView
 from tests.integration.controller.stage import ControllerStage
 from tests.integration.scheduler.stage import SchedulerStage
+from tests.kit.backups import Backup, restore
 from tests.kit.builders import job, queue, task
 from tests.kit.waiting import until
 
@@ -30,7 +31,7 @@ async def test_new_jobs_run_and_lost_ones_are_forgotten(
         await stage.submit(job("early", [task("w", replicas=2)]))
         await stage.until(lambda: stage.phase("early") == "Running")
         await stage.calm()
-        backup = stage.store.storage.snapshot()
+        backup = Backup.of(stage.store.storage)
         stage.store.create(queue("lost"))
         for number in range(3):
             await stage.submit(job(f"late-{number}", [task("w", replicas=2)]))
@@ -39,7 +40,7 @@ async def test_new_jobs_run_and_lost_ones_are_forgotten(
         stage.finish("early-w-0")
         await stage.until(lambda: stage.status("succeeded", "early") == 1)
 
-        stage.store.storage.restore(backup)
+        restore(stage.store.storage, backup)
         await stage.submit(job("new", [task("w", replicas=2)]))
         await stage.until(lambda: stage.phase("new") == "Running", "a new Job to run")
         await until(lambda: view.get(QUEUE, "lost") is None)

@@ -31,8 +31,10 @@ class Candidate:
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        async with self.election as election:
-            await election.run(self._work)
+        try:
+            await self.election.run(self._work)
+        finally:
+            await self.election.release()
 
     async def _work(self) -> None:
         self.log.append("leads")
