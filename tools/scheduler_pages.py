@@ -99,7 +99,7 @@ _PLACING = frozenset({"allocate", "backfill", "preempt", "gangpreempt", "reclaim
 
 
 def _points() -> Iterator[tuple[str, ...]]:
-    for name, point in Extensions().points().items():
+    for name, point in Extensions.points().items():
         short = _PLACING if {*point.asked_by} >= _PLACING else frozenset()
         named = [f"`{each}`" for each in point.asked_by if each not in short]
         asked_by = ", ".join([*named, "*placing*"] if short else named)
@@ -127,7 +127,7 @@ def registered(spec: PluginSpec) -> list[str]:
             f"plugin {spec.name}: call functions of `register` in the plugin's own module only"
         )
     names = {node.attr for node in called}
-    return [name for name in Extensions().points() if name in names]
+    return [name for name in Extensions.points() if name in names]
 
 
 def _is_own_method(node: ast.AST) -> TypeGuard[ast.Call]:

@@ -19,7 +19,7 @@ from pumice.scheduler.specs import ActionSpec, PluginSpec
 from pumice.scheduler.state.watched_cluster import ClusterState
 
 SWITCHES: Mapping[str, bool] = {
-    **{each.switch: True for each in Extensions().points().values() if each.switch},
+    **{each.switch: True for each in Extensions.points().values() if each.switch},
     "enableHierarchy": False,
     "enabledClusterOrder": False,
     "EnabledClusterOrder": False,

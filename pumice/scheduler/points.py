@@ -6,7 +6,7 @@ Plugins register functions when a session opens (`registrar.py`); `session/answe
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar, get_args, overload
 
 import msgspec
 import numpy as np
@@ -31,6 +31,9 @@ PREEMPTING = ("preempt", "gangpreempt")
 
 RECLAIMING = ("reclaim", "gangreclaim")
 """Actions that evict pods of one queue for those of another."""
+
+_ENTERING, _PLACING, _EVICTING = ("enqueue",), ("allocate", "backfill"), (*PREEMPTING, *RECLAIMING)
+_RESERVING = ("elect", "reserve")
 
 SortKey = Any
 """Something that compares with its like; the smaller comes first."""
@@ -272,10 +275,13 @@ class Extension(msgspec.Struct, Generic[T], frozen=True):
     call: T
 
 
-class Point(list[Extension[T]]):
-    """An extension point: what plugins have registered there in one session, in the order of tiers, and of plugins in a tier.
+class Point(Generic[T]):
+    """An extension point: an attribute of `Extensions` with what plugins have registered there in one session.
+
+    They are in the order of tiers, and of plugins in a tier. The class `Extensions` itself has the points.
 
     Attributes:
+        name: Its name.
         question: What the functions are asked, as the end of a sentence.
         combined: How several answers become one.
         asked_by: Actions that ask.
@@ -291,12 +297,23 @@ class Point(list[Extension[T]]):
         switch: str = "",
         step: Step | None = None,
     ) -> None:
-        super().__init__()
+        self.name = ""
         self.question = question
         self.combined = combined
         self.asked_by = asked_by
         self.switch = switch
         self.step = step
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, found: None, _: type) -> Self: ...
+    @overload
+    def __get__(self, found: "Extensions", _: type) -> list[Extension[T]]: ...
+    def __get__(self, found: "Extensions | None", _: type) -> Self | list[Extension[T]]:
+        """The point itself, or what is registered in a session: an empty list, which from now on is the attribute."""
+        return self if found is None else found.__dict__.setdefault(self.name, [])
 
 
 class Extensions:
@@ -324,42 +341,40 @@ class Extensions:
         needs_minimum: Whether no job is ready with less than its minimum of pods.
     """
 
+    # fmt: off
+    queue_order = Point[Callable[[Queue], SortKey]]("which queue goes first", Combined.ORDER, _ENTERING + _PLACING + _EVICTING, "enableQueueOrder")
+    job_order = Point[Callable[[JobInfo], SortKey]]("which gang of a queue goes first", Combined.ORDER, _ENTERING + _PLACING + _EVICTING, "enableJobOrder")
+    task_order = Point[Callable[[TaskInfo], SortKey]]("which pod of a gang goes first", Combined.ORDER, _PLACING + _EVICTING, "enableTaskOrder")
+    job_valid = Point[Callable[[JobInfo], Reason | None]]("whether a gang can be tried at all", Combined.ALL, _PLACING + _EVICTING + _RESERVING, step="valid")
+    job_enqueueable = Point[Callable[[JobInfo], Vote | Reason | Refusal]]("whether a gang may enter its queue", Combined.VOTES, _ENTERING, "enableJobEnqueued", "gate")
+    job_enqueued = Point[Callable[[JobInfo], None]]("counts a gang that has entered its queue", Combined.NONE, _ENTERING + _PLACING, "enableJobEnqueued")
+    job_entitled = Point[Callable[[JobInfo], bool]]("whether a queue may take back what a gang needs, so that a full cluster does not keep it out", Combined.ANY, _ENTERING, "enableJobEnqueued")
+    job_ready = Point[Callable[[JobInfo], bool]]("whether the places found for a gang may be used", Combined.ALL, _PLACING + _RESERVING, "enableJobReady", "ready")
+    job_pipelined = Point[Callable[[JobInfo], Vote]]("whether a gang that cannot start yet may hold the places found for it", Combined.VOTES, _PLACING + _EVICTING, "enableJobPipelined")
+    job_starving = Point[Callable[[JobInfo], bool]]("whether pods may be evicted for a gang", Combined.TIER, _EVICTING, "enableJobStarving")
+    overused = Point[Callable[[Queue], bool]]("whether a queue has all that it may have", Combined.ANY, ("allocate", *RECLAIMING), "enabledOverused", "share")
+    allocatable = Point[Callable[[Queue, TaskInfo], Reason | None]]("whether a queue may take a pod", Combined.ALL, _PLACING + _EVICTING, "enabledAllocatable", "share")
+    preemptive = Point[Callable[[Queue, TaskInfo], Reason | None]]("whether pods of other queues may be evicted for a pod", Combined.ALL, RECLAIMING, "enablePreemptive")
+    preemptable = Point[VictimCheck]("which pods may go for a pod of their own queue", Combined.VICTIMS, PREEMPTING, "enablePreemptable")
+    reclaimable = Point[VictimCheck]("which pods may go for a pod of another queue", Combined.VICTIMS, RECLAIMING, "enableReclaimable")
+    victim_queue_order = Point[Callable[[Queue, Queue], SortKey]]("of which queue pods go first", Combined.ORDER, RECLAIMING, "enableQueueOrder")
+    victim_tasks = Point[VictimPoint]("which pods go without another pod taking their place", Combined.FIRST_TIER, ("shuffle",), "enabledVictim")
+    evictable = Point[Callable[[TaskInfo], bool]]("whether such a pod may go", Combined.ALL, ("shuffle",), "enabledVictim")
+    target_job = Point[Callable[[Sequence[JobInfo]], JobInfo | None]]("for which gang nodes are reserved", Combined.FIRST, ("elect",), "enableTargetJob")
+    reserved_nodes = Point[NodeChoice]("which node is reserved next", Combined.FIRST, ("reserve",), "enableReservedNodes")
+    pod_check = Point[Callable[[PodShape], Reason | None]]("whether a pod can be placed at all", Combined.ALL, _PLACING + _EVICTING, "enablePredicate", "check")
+    node_filter = Point[FilterPoint]("which nodes a pod may use", Combined.ALL, ("enqueue", *_PLACING, *_EVICTING, *_RESERVING), "enablePredicate", "filter")
+    domain_filter = Point[Callable[[PodClass], DomainFilter | None]]("which nodes a pod may use, where that depends on pods of other nodes too", Combined.ALL, _PLACING + _EVICTING, "enablePredicate", "filter")
+    node_score = Point[ScorePoint]("which of these nodes is best", Combined.SUM, _PLACING + _EVICTING, "enableNodeOrder")
+    domain_score = Point[DomainScorePoint]("which of these nodes is best, where that depends on pods of other nodes too", Combined.SUM, _PLACING + _EVICTING, "enableNodeOrder")
+    task_score = Point[TaskScorePoint]("which of these nodes is best for one pod of a gang", Combined.SUM, _PLACING + _EVICTING, "enableNodeOrder")
+    domain_search = Point[Callable[[JobInfo], bool]]("whether a gang that must, or should, be in one domain of the network gets one", Combined.ANY, _PLACING + _EVICTING + _RESERVING, "enabledHyperNodeGradient")
+    domain_order = Point[Callable[[DomainFit], Floats | None]]("which of several domains of one tier is best for a gang or a sub-group", Combined.SUM, _PLACING + _EVICTING, "enabledHyperNodeOrder")
+    on_allocate = Point[Callable[[TaskInfo, NodeRecord], None]]("counts a pod that got a place", Combined.NONE, _PLACING + _EVICTING)
+    on_deallocate = Point[Callable[[TaskInfo, NodeRecord], None]]("counts a pod that lost its place", Combined.NONE, (*_PLACING, *_EVICTING, "shuffle"))
+    # fmt: on
+
     def __init__(self) -> None:
-        how = Combined
-        entering, placing = ("enqueue",), ("allocate", "backfill")
-        evicting, reserving = (*PREEMPTING, *RECLAIMING), ("elect", "reserve")
-        # fmt: off
-        self.queue_order: Point[Callable[[Queue], SortKey]] = Point("which queue goes first", how.ORDER, entering + placing + evicting, "enableQueueOrder")
-        self.job_order: Point[Callable[[JobInfo], SortKey]] = Point("which gang of a queue goes first", how.ORDER, entering + placing + evicting, "enableJobOrder")
-        self.task_order: Point[Callable[[TaskInfo], SortKey]] = Point("which pod of a gang goes first", how.ORDER, placing + evicting, "enableTaskOrder")
-        self.job_valid: Point[Callable[[JobInfo], Reason | None]] = Point("whether a gang can be tried at all", how.ALL, placing + evicting + reserving, step="valid")
-        self.job_enqueueable: Point[Callable[[JobInfo], Vote | Reason | Refusal]] = Point("whether a gang may enter its queue", how.VOTES, entering, "enableJobEnqueued", "gate")
-        self.job_enqueued: Point[Callable[[JobInfo], None]] = Point("counts a gang that has entered its queue", how.NONE, entering + placing, "enableJobEnqueued")
-        self.job_entitled: Point[Callable[[JobInfo], bool]] = Point("whether a queue may take back what a gang needs, so that a full cluster does not keep it out", how.ANY, entering, "enableJobEnqueued")
-        self.job_ready: Point[Callable[[JobInfo], bool]] = Point("whether the places found for a gang may be used", how.ALL, placing + reserving, "enableJobReady", "ready")
-        self.job_pipelined: Point[Callable[[JobInfo], Vote]] = Point("whether a gang that cannot start yet may hold the places found for it", how.VOTES, placing + evicting, "enableJobPipelined")
-        self.job_starving: Point[Callable[[JobInfo], bool]] = Point("whether pods may be evicted for a gang", how.TIER, evicting, "enableJobStarving")
-        self.overused: Point[Callable[[Queue], bool]] = Point("whether a queue has all that it may have", how.ANY, ("allocate", *RECLAIMING), "enabledOverused", "share")
-        self.allocatable: Point[Callable[[Queue, TaskInfo], Reason | None]] = Point("whether a queue may take a pod", how.ALL, placing + evicting, "enabledAllocatable", "share")
-        self.preemptive: Point[Callable[[Queue, TaskInfo], Reason | None]] = Point("whether pods of other queues may be evicted for a pod", how.ALL, RECLAIMING, "enablePreemptive")
-        self.preemptable: Point[VictimCheck] = Point("which pods may go for a pod of their own queue", how.VICTIMS, PREEMPTING, "enablePreemptable")
-        self.reclaimable: Point[VictimCheck] = Point("which pods may go for a pod of another queue", how.VICTIMS, RECLAIMING, "enableReclaimable")
-        self.victim_queue_order: Point[Callable[[Queue, Queue], SortKey]] = Point("of which queue pods go first", how.ORDER, RECLAIMING, "enableQueueOrder")
-        self.victim_tasks: Point[VictimPoint] = Point("which pods go without another pod taking their place", how.FIRST_TIER, ("shuffle",), "enabledVictim")
-        self.evictable: Point[Callable[[TaskInfo], bool]] = Point("whether such a pod may go", how.ALL, ("shuffle",), "enabledVictim")
-        self.target_job: Point[Callable[[Sequence[JobInfo]], JobInfo | None]] = Point("for which gang nodes are reserved", how.FIRST, ("elect",), "enableTargetJob")
-        self.reserved_nodes: Point[NodeChoice] = Point("which node is reserved next", how.FIRST, ("reserve",), "enableReservedNodes")
-        self.pod_check: Point[Callable[[PodShape], Reason | None]] = Point("whether a pod can be placed at all", how.ALL, placing + evicting, "enablePredicate", "check")
-        self.node_filter: Point[FilterPoint] = Point("which nodes a pod may use", how.ALL, ("enqueue", *placing, *evicting, *reserving), "enablePredicate", "filter")
-        self.domain_filter: Point[Callable[[PodClass], DomainFilter | None]] = Point("which nodes a pod may use, where that depends on pods of other nodes too", how.ALL, placing + evicting, "enablePredicate", "filter")
-        self.node_score: Point[ScorePoint] = Point("which of these nodes is best", how.SUM, placing + evicting, "enableNodeOrder")
-        self.domain_score: Point[DomainScorePoint] = Point("which of these nodes is best, where that depends on pods of other nodes too", how.SUM, placing + evicting, "enableNodeOrder")
-        self.task_score: Point[TaskScorePoint] = Point("which of these nodes is best for one pod of a gang", how.SUM, placing + evicting, "enableNodeOrder")
-        self.domain_search: Point[Callable[[JobInfo], bool]] = Point("whether a gang that must, or should, be in one domain of the network gets one", how.ANY, placing + evicting + reserving, "enabledHyperNodeGradient")
-        self.domain_order: Point[Callable[[DomainFit], Floats | None]] = Point("which of several domains of one tier is best for a gang or a sub-group", how.SUM, placing + evicting, "enabledHyperNodeOrder")
-        self.on_allocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that got a place", how.NONE, placing + evicting)
-        self.on_deallocate: Point[Callable[[TaskInfo, NodeRecord], None]] = Point("counts a pod that lost its place", how.NONE, (*placing, *evicting, "shuffle"))
-        # fmt: on
         self.queue_epochs: list[Callable[[], int]] = []
         self.queue_groups: list[QueueGroups] = []
         self.queue_room: list[Callable[[Queue], Ints]] = []
@@ -375,6 +390,7 @@ class Extensions:
         self.moving_job_order = False
         self.moving_task_order = self.needs_minimum = self.ignores_network = False
 
-    def points(self) -> dict[str, Point[Any]]:
+    @classmethod
+    def points(cls) -> dict[str, Point[Any]]:
         """The points by name."""
-        return {name: each for name, each in vars(self).items() if isinstance(each, Point)}
+        return {name: each for name, each in vars(cls).items() if isinstance(each, Point)}

@@ -80,7 +80,8 @@ class Registrar:
         """Register a function; False if its switch is off."""
         if point.switch and not self._switches[point.switch]:
             return False
-        point.append(Extension(self._tier, self._plugin, call))
+        found: list[Extension[T]] = getattr(self._extensions, point.name)
+        found.append(Extension(self._tier, self._plugin, call))
         if point.step is not None:
             self._extensions.causes[point.step] |= int(wakes)
         return True
@@ -101,7 +102,7 @@ class Registrar:
             epoch: A number that changes when keys have become smaller for another reason; None if they never do.
             groups: Which keys a decision changes; None if it may change all. Then a turn may cost in proportion to the number of queues.
         """
-        if self._add(self._extensions.queue_order, key):
+        if self._add(Extensions.queue_order, key):
             self._extensions.queue_epochs += [epoch] if epoch is not None else []
             self._extensions.queue_groups += [groups] if groups is not None else []
 
@@ -111,17 +112,17 @@ class Registrar:
         While a session runs, the key of a job may only grow, and only while that job has its turn, unless it `moves` with what other jobs get. It may
         become smaller when pods of the job are evicted, or when a placement is undone.
         """
-        self._extensions.moving_job_order |= self._add(self._extensions.job_order, key) and moves
+        self._extensions.moving_job_order |= self._add(Extensions.job_order, key) and moves
 
     def task_order(self, key: Callable[[TaskInfo], SortKey], *, moves: bool = False) -> None:
         """Register the order of the pods of a job; `moves` if placing one pod changes the key of another."""
-        self._extensions.moving_task_order |= self._add(self._extensions.task_order, key) and moves
+        self._extensions.moving_task_order |= self._add(Extensions.task_order, key) and moves
 
     def job_valid(
         self, check: Callable[[JobInfo], Reason | None], *, wakes: Cause = Cause.ANY
     ) -> None:
         """Register a check why a job cannot be tried at all. It has no switch."""
-        self._add(self._extensions.job_valid, check, wakes)
+        self._add(Extensions.job_valid, check, wakes)
 
     def job_enqueueable(
         self,
@@ -142,17 +143,17 @@ class Registrar:
                 reserved.
         """
         found = self._extensions
-        if self._add(found.job_enqueueable, vote, wakes):
+        if self._add(Extensions.job_enqueueable, vote, wakes):
             found.gate_classes += [] if by in (*found.gate_classes, any_gang) else [by]
             found.node_gates |= {self._plugin} if is_about_nodes else set()
 
     def job_enqueued(self, told: Callable[[JobInfo], None]) -> None:
         """Register a function to be called when a job has entered its queue."""
-        self._add(self._extensions.job_enqueued, told)
+        self._add(Extensions.job_enqueued, told)
 
     def job_entitled(self, check: Callable[[JobInfo], bool]) -> None:
         """Register a check whether the queue of a job may reclaim what the job needs at least; jobs of equal priority and needs in a queue share an answer."""
-        self._add(self._extensions.job_entitled, check)
+        self._add(Extensions.job_entitled, check)
 
     def job_ready(
         self,
@@ -168,20 +169,20 @@ class Registrar:
             wakes: What the answer depends on besides the pods of the job that have places.
             needs_minimum: Whether it is never true of a job with less than its minimum of pods.
         """
-        is_on = self._add(self._extensions.job_ready, check, wakes)
+        is_on = self._add(Extensions.job_ready, check, wakes)
         self._extensions.needs_minimum |= is_on and needs_minimum
 
     def job_pipelined(self, vote: Callable[[JobInfo], Vote]) -> None:
         """Register a vote on whether a job that is not ready may keep its pipelined pods until the end."""
-        self._add(self._extensions.job_pipelined, vote)
+        self._add(Extensions.job_pipelined, vote)
 
     def job_starving(self, check: Callable[[JobInfo], bool]) -> None:
         """Register a check whether a job is below what it needs."""
-        self._add(self._extensions.job_starving, check)
+        self._add(Extensions.job_starving, check)
 
     def overused(self, check: Callable[[Queue], bool], *, wakes: Cause = Cause.ANY) -> None:
         """Register a check whether a queue has all that it may have."""
-        self._add(self._extensions.overused, check, wakes)
+        self._add(Extensions.overused, check, wakes)
 
     def allocatable(
         self,
@@ -203,13 +204,13 @@ class Registrar:
                 in by `check`.
             waits: Whether it may take a pod only once pods that terminate have ended, which hold these amounts by row and column.
         """
-        if self._add(self._extensions.allocatable, check, wakes):
+        if self._add(Extensions.allocatable, check, wakes):
             self._extensions.queue_room += [room] if room is not None else []
             self._extensions.queue_waits += [waits] if waits is not None else []
 
     def preemptive(self, check: Callable[[Queue, TaskInfo], Reason | None]) -> None:
         """Register a check why a queue may not reclaim from other queues what a pod needs."""
-        self._add(self._extensions.preemptive, check)
+        self._add(Extensions.preemptive, check)
 
     def preemptable(
         self,
@@ -230,7 +231,7 @@ class Registrar:
             why: Says why it spares pods, for the reasons of gangs that wait.
         """
         found = self._extensions
-        self._add_victims(found.preemptable, found.preemptor_classes, check, by, why)
+        self._add_victims(Extensions.preemptable, found.preemptor_classes, check, by, why)
 
     def reclaimable(
         self,
@@ -241,7 +242,7 @@ class Registrar:
     ) -> None:
         """Register which running pods may be evicted for a pod of another queue; as for `preemptable`."""
         found = self._extensions
-        self._add_victims(found.reclaimable, found.reclaimer_classes, check, by, why)
+        self._add_victims(Extensions.reclaimable, found.reclaimer_classes, check, by, why)
 
     def _add_victims(
         self,
@@ -261,7 +262,7 @@ class Registrar:
 
         Without such keys it is the queue that comes last in the order of queues.
         """
-        self._add(self._extensions.victim_queue_order, key)
+        self._add(Extensions.victim_queue_order, key)
 
     def victim_tasks(self, choose: Callable[[], Iterable[TaskInfo]], *, every: float = 0.0) -> None:
         """Register a choice of running pods to evict without a preemptor.
@@ -270,25 +271,25 @@ class Registrar:
             choose: The function.
             every: Seconds after it has named some in which it is not asked again; a cycle runs when they are over.
         """
-        self._add(self._extensions.victim_tasks, VictimPoint(choose, every))
+        self._add(Extensions.victim_tasks, VictimPoint(choose, every))
 
     def evictable(self, check: Callable[[TaskInfo], bool]) -> None:
         """Register a check whether a pod of `victim_tasks` may be evicted; called before each eviction."""
-        self._add(self._extensions.evictable, check)
+        self._add(Extensions.evictable, check)
 
     def target_job(self, choose: Callable[[Sequence[JobInfo]], JobInfo | None]) -> None:
         """Register the choice of the job for which nodes are reserved."""
-        self._add(self._extensions.target_job, choose)
+        self._add(Extensions.target_job, choose)
 
     def reserved_nodes(self, choose: NodeChoice) -> None:
         """Register the choice of the node to reserve next for the target job; None for no further one."""
-        self._add(self._extensions.reserved_nodes, choose)
+        self._add(Extensions.reserved_nodes, choose)
 
     def pod_check(
         self, check: Callable[[PodShape], Reason | None], *, wakes: Cause = Cause.ANY
     ) -> None:
         """Register a check why no node can take pods of a shape; called once in a session for each shape."""
-        self._add(self._extensions.pod_check, check, wakes)
+        self._add(Extensions.pod_check, check, wakes)
 
     def alike_queues(self, kind: Callable[[str], Hashable] = lambda _: None) -> None:
         """Register which queues are alike to the filters and scores of this plugin: those with equal values, by default all.
@@ -319,7 +320,7 @@ class Registrar:
             wakes: What its answers depend on.
         """
         point = FilterPoint(judge, scope, by_rules)
-        self._add(self._extensions.node_filter, point, wakes)
+        self._add(Extensions.node_filter, point, wakes)
 
     def domain_filter(
         self, build: Callable[[PodClass], DomainFilter | None], *, wakes: Cause = Cause.ANY
@@ -332,7 +333,7 @@ class Registrar:
             build: Makes the filter of a ranking; None where there is nothing to object to, whatever is placed.
             wakes: What its answers depend on.
         """
-        self._add(self._extensions.domain_filter, build, wakes)
+        self._add(Extensions.domain_filter, build, wakes)
 
     def domain_score(
         self, build: Callable[[PodClass], DomainScore | None], *, is_even: bool = False
@@ -343,7 +344,7 @@ class Registrar:
             build: Makes the scores of a ranking; None where they are all equal.
             is_even: Whether nodes of one domain of the network have equal scores, so that these are not asked for where one was chosen.
         """
-        self._add(self._extensions.domain_score, DomainScorePoint(build, is_even))
+        self._add(Extensions.domain_score, DomainScorePoint(build, is_even))
 
     def node_score(
         self,
@@ -366,11 +367,11 @@ class Registrar:
                 amounts share them.
         """
         point = ScorePoint(score, scope, ranked, by_rules, amounts_only)
-        self._add(self._extensions.node_score, point)
+        self._add(Extensions.node_score, point)
 
     def task_score(self, score: TaskScore, *, ranked: bool = False) -> None:
         """Register scores of nodes for a single pod; called again for every pod."""
-        self._add(self._extensions.task_score, TaskScorePoint(score, ranked))
+        self._add(Extensions.task_score, TaskScorePoint(score, ranked))
 
     def domain_search(
         self, wants: Callable[[JobInfo], bool], *, most_domains: int | None = None
@@ -381,7 +382,7 @@ class Registrar:
             wants: The function.
             most_domains: Domains at which an eviction for one gang looks at most; the least of several plugins counts.
         """
-        is_on = self._add(self._extensions.domain_search, wants)
+        is_on = self._add(Extensions.domain_search, wants)
         if is_on and most_domains is not None:
             known = self._extensions.most_domains
             self._extensions.most_domains = min(most_domains, known or most_domains)
@@ -392,12 +393,12 @@ class Registrar:
 
     def domain_order(self, score: Callable[[DomainFit], Floats | None]) -> None:
         """Register scores of domains of one tier, the highest first; None if they are all equal."""
-        self._add(self._extensions.domain_order, score)
+        self._add(Extensions.domain_order, score)
 
     def on_allocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
         """Register a function to be called when a pod is placed or pipelined."""
-        self._add(self._extensions.on_allocate, told)
+        self._add(Extensions.on_allocate, told)
 
     def on_deallocate(self, told: Callable[[TaskInfo, NodeRecord], None]) -> None:
         """Register a function to be called when a pod has lost its place again."""
-        self._add(self._extensions.on_deallocate, told)
+        self._add(Extensions.on_deallocate, told)

@@ -110,6 +110,13 @@ class SessionView:
         self._away: Away | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
+    def end(self) -> None:
+        """Let go of what plugins and the session have registered."""
+        reads_network = self.reads_network()
+        self.reads_network = lambda: reads_network
+        self.seems_to_fit = lambda _: True
+        self.entitled = ()
+
     def column(self, resource: str) -> int | None:
         """Column of a resource; None when no node and no pod has ever named it."""
         return self._axis.find(resource)
@@ -121,19 +128,23 @@ class SessionView:
     def total(self) -> Ints:
         """What all ready nodes have, by column; a copy."""
         if self._total is None:
-            self._total = ~self.facts.unready @ self.rows.allocatable
+            self._total = self.facts.ready @ self.rows.allocatable
         return self._total.copy()
 
     def used(self) -> Ints:
         """What pods take of all ready nodes, by column; those of other schedulers included."""
-        used: Ints = ~self.facts.unready @ self.rows.used
+        used: Ints = self.facts.ready @ self.rows.used
         return used
 
     @property
     def away(self) -> Away:
         """What pods of queues hold on nodes that are not ready, as they were when it was first asked for."""
         if self._away is None:
-            self._away = Away.of(self.running, self.facts.unready, self.shares)
+            if self.facts.are_all_ready and self._nodes.are_all_there:
+                nothing = np.zeros_like(self.shares.allocated)
+                self._away = Away(nothing, nothing, {})
+            else:
+                self._away = Away.of(self.running, self.facts.unready, self.shares)
         return self._away
 
     def yielding(self, job: JobInfo) -> Ints:

@@ -88,7 +88,7 @@ def test_a_part_about_something_unknown_is_an_error() -> None:
 
 def test_every_function_that_a_plugin_can_register_is_explained() -> None:
     names = {name for name in vars(Registrar) if not name.startswith("_")}
-    assert set(Extensions().points()) == names - OTHERS
+    assert set(Extensions.points()) == names - OTHERS
     for spec in PLUGINS.values():
         assert scheduler_pages.registered(spec), spec.name
 
@@ -204,7 +204,7 @@ class Everything:
         answers |= dict.fromkeys(
             ("queue_order", "job_order", "task_order", "victim_queue_order"), lambda *_: 0
         )
-        for name in Extensions().points():
+        for name in Extensions.points():
             noting = self.noting(name, answers.get(name, lambda *_: None))
             scope = {"scope": "row"} if name in ("node_filter", "node_score") else {}
             getattr(register, name)(noting, **scope)
@@ -225,7 +225,7 @@ def test_the_pages_name_the_actions_that_ask_a_function() -> None:
         result = run_cycle(scenario.state, config, NOW, plugin.measure)
         assert result.error is None
         assert not result.errors
-    named = {name: set(each.asked_by) for name, each in Extensions().points().items()}
+    named = {name: set(each.asked_by) for name, each in Extensions.points().items()}
     # These two compute everything together, and use the filters of nodes alone whose answers no placement changes.
     for name in ("node_score", "domain_filter", "domain_score"):
         plugin.asked[name] -= {"elect", "reserve"}

@@ -70,6 +70,15 @@ def _run(
     except Exception as failure:
         state.parked.happened(Cause.ANY)
         return _nothing_decided(state, failure)
+    try:
+        return _decide(session, config, measure)
+    finally:
+        session.end()
+
+
+def _decide(session: Session, config: Config, measure: Measure) -> CycleResult:
+    """Run the actions, and record what became of each gang."""
+    state = session.state
     error = _act(session, config, measure)
     nominations = session.close()
     committed = session.committed

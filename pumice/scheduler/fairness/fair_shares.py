@@ -16,6 +16,9 @@ import numpy as np
 
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
 
+_CLEARLY = 1 - 1e-9
+"""Part of the cluster up to which it has what all queues ask for, however sums of fractions are rounded."""
+
 
 def fair_shares(
     total: Floats, weights: Floats, requests: Floats, limits: Floats, guarantees: Floats
@@ -33,15 +36,24 @@ def fair_shares(
     if not weights.any():
         return np.minimum(guarantees, most)
     weight = weights[:, np.newaxis]
-    first = np.clip(total / weights.sum() * weight, guarantees, most)
+    first = _between(guarantees, total / weights.sum() * weight, most)
+    if (most.sum(axis=0) <= total * _CLEARLY).all():  # all get what they ask for
+        missing = np.zeros_like(most)
+        np.divide(most - first, weight, out=missing, where=weight > 0)
+        return _between(first, first + missing.max(axis=0) * weight, most)
     too_much = first.sum(axis=0) > total
     if too_much.any():
         level = _level(total, weight, np.zeros_like(most), guarantees, most)
-        first = np.where(too_much, np.clip(level * weight, guarantees, most), first)
+        first = np.where(too_much, _between(guarantees, level * weight, most), first)
     rest = np.maximum(total - first.sum(axis=0), 0.0)
     level = _level(first.sum(axis=0) + rest, weight, first, first, most)
-    shares: Floats = np.clip(first + level * weight, first, most)
-    return shares
+    return _between(first, first + level * weight, most)
+
+
+def _between(low: Floats, values: Floats, high: Floats) -> Floats:
+    """Values that are at least `low` and at most `high`; `numpy.clip` takes longer for few queues."""
+    found: Floats = np.minimum(np.maximum(values, low), high)
+    return found
 
 
 def _level(amount: Floats, weight: Floats, base: Floats, low: Floats, high: Floats) -> Floats:

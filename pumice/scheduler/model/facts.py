@@ -93,6 +93,11 @@ class NodeFacts:
         taint_codes: For each row the place of its taints in `taint_sets`.
         unschedulable: Rows that are cordoned.
         unready: Rows whose node does not report Ready.
+        ready: All other rows.
+        open: Those of them that are not cordoned.
+        are_all_ready: Whether there are no others.
+        are_any_ready: Whether there are any.
+        are_all_open: Whether none of them is cordoned.
         version: Grows when any of it changes.
     """
 
@@ -106,6 +111,10 @@ class NodeFacts:
         self.taint_codes: Ints = np.zeros(0, dtype=np.int64)
         self.unschedulable: Bools = np.zeros(0, dtype=np.bool_)
         self.unready: Bools = np.zeros(0, dtype=np.bool_)
+        self.ready: Bools = np.zeros(0, dtype=np.bool_)
+        self.open: Bools = np.zeros(0, dtype=np.bool_)
+        self.are_all_ready = self.are_all_open = True
+        self.are_any_ready = False
         self._cache: dict[object, tuple[int, object]] = {}
         self.taint_sets: list[TaintSet] = []
         self.version = 0
@@ -202,6 +211,11 @@ class NodeFacts:
             if not record.is_ready:
                 self.unready[row] = True
         self.taint_sets = list(places)
+        self.ready = ~self.unready
+        self.open = self.ready & ~self.unschedulable
+        self.are_all_ready = bool(self.ready.all())
+        self.are_any_ready = bool(self.ready.any())
+        self.are_all_open = not (self.ready & self.unschedulable).any()
 
 
 _MANY_LABELS = 64

@@ -11,7 +11,16 @@ import numpy as np
 
 from pumice.api.nodes import Node
 from pumice.api.quantities import MILLI, parse_milli
-from pumice.scheduler.model.axis import CPU, MEMORY, SCORED_CPU, SCORED_MEMORY, Axis, Bools, Ints
+from pumice.scheduler.model.axis import (
+    CPU,
+    MEMORY,
+    PODS,
+    SCORED_CPU,
+    SCORED_MEMORY,
+    Axis,
+    Bools,
+    Ints,
+)
 from pumice.scheduler.model.host_ports import PortBlock
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.peers import PeerTable
@@ -89,9 +98,15 @@ class NodeTable:
         self._used = np.zeros(shape, np.int64, order="F")
         self._releasing = np.zeros(shape, np.int64, order="F")
         self._pipelined = np.zeros(shape, np.int64, order="F")
+        self._views: list[Ints] = []
 
     def __len__(self) -> int:
         return len(self.order)
+
+    @property
+    def are_all_there(self) -> bool:
+        """Whether all nodes are there that pods name; to be asked of a settled table."""
+        return len(self.records) == len(self.order)
 
     # -- events ------------------------------------------------------------------------------
 
@@ -275,17 +290,21 @@ class NodeTable:
     def rows(self) -> Rows:
         """All rows as they are, without a copy; they cannot be written to and follow every change."""
         count = slice(0, len(self.order))
-        arrays = [
-            array[count]
-            for array in (self._allocatable, self._used, self._releasing, self._pipelined)
-        ]
-        for array in arrays:
-            array.flags.writeable = False
-        return Rows(count, *arrays)
+        if not self._views:
+            own = (self._allocatable, self._used, self._releasing, self._pipelined)
+            self._views = [array[count] for array in own]
+            for view in self._views:
+                view.flags.writeable = False
+        return Rows(count, *self._views)
+
+    @property
+    def are_any_leaving(self) -> bool:
+        """Whether any pod terminates on a node; each has a slot there."""
+        return bool(self._releasing[: len(self.order), PODS].any())
 
     def terminating(self, unready: Bools) -> list[TaskInfo]:
         """Pods that terminate on nodes that are ready; the end of others may never be reported."""
-        rows = np.flatnonzero(self._releasing[: len(self.order)].any(axis=1) & ~unready)
+        rows = np.flatnonzero((self._releasing[: len(self.order), PODS] > 0) & ~unready)
         tasks = [task for row in rows.tolist() for task in self.order[row].tasks.values()]
         return [task for task in tasks if task.status is RELEASING]
 
@@ -312,11 +331,13 @@ class NodeTable:
             self._resize(lambda array: np.pad(array, ((0, capacity), (0, 0))))
         record.row = row
         self.order.append(record)
+        self._views = []
         self.peers.forget_views()
         self._used[row] = self._releasing[row] = self._pipelined[row] = 0
         self._is_settled = False
 
     def _resize(self, change: Callable[[Ints], Ints]) -> None:
+        self._views = []
         self._allocatable = np.asfortranarray(change(self._allocatable))
         self._used = np.asfortranarray(change(self._used))
         self._releasing = np.asfortranarray(change(self._releasing))

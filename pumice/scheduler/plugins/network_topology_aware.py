@@ -32,6 +32,7 @@ _FULL = 100.0
 _FADING = 0.8
 _MOST_DOMAINS = 8
 _MANY = 64
+_OF_DOMAINS = Cause.DOMAIN | Cause.SIZES
 """Touched rows from which on all scores are computed again."""
 
 
@@ -54,8 +55,7 @@ class NetworkTopologyAware:
         self._session = session
         register.alike_queues()
         register.domain_search(lambda _: True, most_domains=self._most_domains)
-        causes = Cause.DOMAIN | Cause.SIZES
-        register.job_enqueueable(self.vote, wakes=causes, by=_in_domain, is_about_nodes=True)
+        register.job_enqueueable(self.vote, wakes=_OF_DOMAINS, by=_in_domain, is_about_nodes=True)
         if not self._weight:
             return
         register.domain_order(self.order)

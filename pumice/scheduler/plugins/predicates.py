@@ -39,6 +39,7 @@ from pumice.scheduler.waiting.parked import Cause
 
 _CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _HARD = ("NoSchedule", "NoExecute")
+_OF_CLAIMS, _OF_PEERS = Cause.NODES | Cause.CLAIMS, Cause.NODES | Cause.PEERS
 _LONG = f"more than {LONGEST_ABOUT_PODS // 1024} KiB of rules about other pods"
 _LONG_ABOUT_NODES = f"more than {LONGEST_ABOUT_NODES // 1024} KiB of rules about nodes"
 _UNSUPPORTED = {
@@ -81,20 +82,19 @@ class Predicates:
         if not self._topology:
             register.ignore_network()
         volumes = VolumeFilters(session)
-        claims, peers = Cause.NODES | Cause.CLAIMS, Cause.NODES | Cause.PEERS
         are_mounted = session.claims.are_mounted
         if self._claims and are_mounted:
             register.pod_check(volumes.why_unbound, wakes=Cause.CLAIMS)
-            register.node_filter(volumes.out_of_reach, by_rules=True, wakes=claims)
-            register.node_filter(volumes.unprovisionable, by_rules=True, wakes=claims)
-            register.node_filter(volumes.unbindable_here, scope="row", wakes=claims)
+            register.node_filter(volumes.out_of_reach, by_rules=True, wakes=_OF_CLAIMS)
+            register.node_filter(volumes.unprovisionable, by_rules=True, wakes=_OF_CLAIMS)
+            register.node_filter(volumes.unbindable_here, scope="row", wakes=_OF_CLAIMS)
             if session.claims.has_wide_claims():
-                register.node_filter(volumes.unbindable, scope="all", wakes=claims)
-                register.node_filter(volumes.in_use, scope="all", wakes=claims)
+                register.node_filter(volumes.unbindable, scope="all", wakes=_OF_CLAIMS)
+                register.node_filter(volumes.in_use, scope="all", wakes=_OF_CLAIMS)
         if self._zones and are_mounted:
-            register.node_filter(volumes.other_zones, by_rules=True, wakes=claims)
+            register.node_filter(volumes.other_zones, by_rules=True, wakes=_OF_CLAIMS)
         if self._limits and are_mounted:
-            register.node_filter(volumes.too_many, scope="row", wakes=claims)
+            register.node_filter(volumes.too_many, scope="row", wakes=_OF_CLAIMS)
         register.node_filter(self._unschedulable, by_rules=True, wakes=Cause.NODES)
         if self._affinity:
             register.node_filter(self._node_affinity, by_rules=True, wakes=Cause.NODES)
@@ -103,9 +103,9 @@ class Predicates:
         if self._ports:
             register.node_filter(self._port_conflicts, scope="row", wakes=Cause.NODES)
         if self._pod_affinity and session.peers.is_live:
-            register.domain_filter(self._by_pods, wakes=peers)
+            register.domain_filter(self._by_pods, wakes=_OF_PEERS)
         if self._spread and session.peers.is_live:
-            register.domain_filter(self._by_spread, wakes=peers)
+            register.domain_filter(self._by_spread, wakes=_OF_PEERS)
 
     def _why_unsupported(self, shape: PodShape) -> Reason | None:
         found = [field for field in shape.hard_rules if field in self._unsupported]

@@ -8,7 +8,7 @@ exceed it by more than `_TOLERANCE`, so that rounding never refuses a pod that f
 """
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -49,6 +49,7 @@ class Proportion:
 
     def __init__(self, _arguments: Arguments) -> None:
         self._refusals: dict[str, Reason] = {}
+        self._known_parts: dict[int, list[tuple[int, float]]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Divide the cluster and register the checks."""
@@ -73,13 +74,15 @@ class Proportion:
         self._capability: Ints = limits.capability
         guarantee = np.minimum(limits.guarantee, limits.capability)
         rest = np.maximum(total - guarantee.sum(axis=0), 0)
-        ceilings = np.minimum(np.maximum(limits.capability - away.held, 0), rest + guarantee)
-        self._ceilings: Ints = np.minimum(limits.capability, rest + guarantee + away.needed)
+        most = rest + guarantee
+        ceilings = np.minimum(np.maximum(limits.capability - away.held, 0), most)
+        self._ceilings: Ints = np.minimum(limits.capability, most + away.needed)
         takes_part = np.flatnonzero(shares.jobs > 0)
+        weights = limits.weights[takes_part]
         self.deserved: Floats = np.zeros(shares.allocated.shape)
         self.deserved[takes_part] = fair_shares(
             total.astype(np.float64),
-            limits.weights[takes_part].astype(np.float64),
+            weights.astype(np.float64),
             (shares.allocated - away.held + shares.pending)[takes_part].astype(np.float64),
             ceilings[takes_part].astype(np.float64),
             guarantee[takes_part].astype(np.float64),
@@ -91,17 +94,36 @@ class Proportion:
         self._whole[is_unlimited] = UNLIMITED
         self._whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
         self._entered: Ints = np.zeros_like(self._ceilings)
-        weights = limits.weights.astype(np.float64)[:, np.newaxis]
-        parts = rest * weights / max(float(limits.weights[takes_part].sum()), 1.0) + guarantee
-        parts = np.floor(np.minimum(parts, ceilings)).astype(np.int64)
-        self._rights: Ints = np.minimum(np.maximum(parts, whole), ceilings) + away.held
-        self._limits: list[list[int]] = self._whole.tolist()
-        self._parts = [_parts(row.tolist()) for row in self.deserved]
+        self._divided = rest, max(float(weights.sum()), 1.0), guarantee, whole, ceilings
         self._session.publish("deserved", self.deserved)
         self._session.publish("real_capacity", ceilings)
         self._session.publish("capacity", limits.capability)
-        held = [self.share(queue) for queue in shares.queues]
-        self._session.publish("share", np.array(held, dtype=np.float64))
+        counts = self.deserved >= _TOLERANCE
+        counts[:, (SCORED_CPU, SCORED_MEMORY)] = False
+        parts = np.zeros(counts.shape)
+        np.divide(shares.allocated - away.held, self.deserved, out=parts, where=counts)
+        self._session.publish("share", parts.max(axis=1, initial=0.0))
+
+    @cached_property
+    def _rights(self) -> Ints:
+        """What each queue may take back up to: its part by weight, or what it deserves if that is more."""
+        rest, weights, guarantee, whole, ceilings = self._divided
+        weight = self._session.shares.limits.weights.astype(np.float64)[:, np.newaxis]
+        parts = np.floor(np.minimum(rest * weight / weights + guarantee, ceilings))
+        rights = np.maximum(parts.astype(np.int64), whole)
+        found: Ints = np.minimum(rights, ceilings) + self._away
+        return found
+
+    def _parts(self, row: int) -> list[tuple[int, float]]:
+        """Resources of which a queue deserves anything, by column, and how much."""
+        found = self._known_parts.get(row)
+        if found is None:
+            found = self._known_parts[row] = [
+                (column, share)
+                for column, share in enumerate(self.deserved[row].tolist())
+                if share >= _TOLERANCE and column not in (SCORED_CPU, SCORED_MEMORY)
+            ]
+        return found
 
     # -- orders ------------------------------------------------------------------------------
 
@@ -109,14 +131,14 @@ class Proportion:
         """How much of what it deserves a queue has, of the resource of which it has most; 1 when it has all."""
         row = self._session.shares.rows[queue.metadata.name]
         held = (self._session.shares.allocated[row] - self._away[row]).tolist()
-        return max((held[column] / share for column, share in self._parts[row]), default=0.0)
+        return max((held[column] / share for column, share in self._parts(row)), default=0.0)
 
     def _key(self, queue: Queue) -> SortKey:
         return (-queue.spec.priority, self.share(queue))
 
     def _is_overused(self, queue: Queue) -> bool:
         row = self._session.shares.rows[queue.metadata.name]
-        held, away, parts = self._session.shares.allocated[row], self._away[row], self._parts[row]
+        held, away, parts = self._session.shares.allocated[row], self._away[row], self._parts(row)
         for column, share in parts:
             if share > held.item(column) - away.item(column) + _TOLERANCE:
                 return False
@@ -129,10 +151,10 @@ class Proportion:
         """Why a queue may not hold a pod besides what it holds."""
         shares = self._session.shares
         row = shares.rows[queue.metadata.name]
-        held, limits = shares.allocated[row], self._limits[row]
+        held, limits = shares.allocated[row], self._whole[row]
         for need in task.shape.needs:
             column = need.column
-            if column != PODS and held.item(column) + need.amount > limits[column]:
+            if column != PODS and held.item(column) + need.amount > limits.item(column):
                 return self._refuse(queue, row, task)
         return None
 
@@ -164,7 +186,7 @@ class Proportion:
             for need in task.shape.needs
             if need.column != PODS
             and used[need.column] + (amount := int(needs[need.column]))
-            > self._limits[row][need.column]
+            > self._whole.item(row, need.column)
         ]
         name = queue.metadata.name
         reason = refusal(f"queue {name}: {deficit_text(shortages)}", shortages, queue=name)
@@ -174,7 +196,7 @@ class Proportion:
 
     def _deficit(self, row: int, need: Need, used: int, amount: int) -> Deficit:
         """What a queue lacks; pods on nodes that are not ready count only where its `capability` is the limit."""
-        limit = self._limits[row][need.column]
+        limit = self._whole.item(row, need.column)
         away = 0
         if limit < self._capability.item(row, need.column):
             away = self._away.item(row, need.column)
@@ -228,15 +250,6 @@ class Proportion:
     def _enter(self, job: JobInfo) -> None:
         if job.min_resources and not job.is_broken:
             self._entered[job.row] += remainder(job)
-
-
-def _parts(shares: list[float]) -> list[tuple[int, float]]:
-    """Resources of which a queue deserves anything, by column, and how much."""
-    return [
-        (column, share)
-        for column, share in enumerate(shares)
-        if share >= _TOLERANCE and column not in (SCORED_CPU, SCORED_MEMORY)
-    ]
 
 
 SPEC = PluginSpec(

@@ -77,7 +77,7 @@ class ReservationPlugin:
         if shapes:
             useful = np.logical_or.reduce([usable(task) for task in shapes.values()])
         else:  # its pods are made when it is let into its queue
-            useful = ~self._session.facts.unready & ~self._session.facts.unschedulable
+            useful = self._session.facts.open
         return self._best(useful & ~reserved)
 
     def _best(self, rows: Bools) -> str | None:

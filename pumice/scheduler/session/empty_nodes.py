@@ -74,13 +74,10 @@ class EmptyNodes:
         self._state = state
         self._axis = state.axis
         self._allocatable = rows.allocatable
-        self._ready: Bools = ~facts.unready
-        self._open: Bools = self._ready & ~facts.unschedulable
-        self._has_ready = bool(self._ready.any())
+        self._facts = facts
         self._suiting = suiting
         # Otherwise filters exclude nodes only for some time, because they are cordoned or reserved.
-        is_open = not (self._ready & facts.unschedulable).any()
-        self._exclude_for_good = state.reservation is None and is_open
+        self._exclude_for_good = state.reservation is None and facts.are_all_open
         self._rows = rows
         self._reads_network = reads_network
         self._levels = state.levels
@@ -99,7 +96,7 @@ class EmptyNodes:
             has_reserved: Whether it may use nodes that others may not.
         """
         lacking = job.lacking if job.tasks else job.min_member - job.ready
-        if lacking <= 0 or not self._has_ready:
+        if lacking <= 0 or not self._facts.are_any_ready:
             return None
         if not job.tasks:
             key: Hashable = (job.minimum.tobytes(), lacking)
@@ -117,7 +114,7 @@ class EmptyNodes:
 
     def candidates(self, job: JobInfo) -> Bools:
         """Nodes that may hold a gang; of which its pods may use, `usable` decides once they are there."""
-        return np.ones(len(self._allocatable), dtype=np.bool_) if job.tasks else self._open
+        return np.ones(len(self._allocatable), dtype=np.bool_) if job.tasks else self._facts.open
 
     def usable(self, task: TaskInfo) -> Bools:
         """Nodes that a pod may use, and that could hold it if nothing else were there."""
@@ -174,7 +171,7 @@ class EmptyNodes:
         Arguments as for `why_too_large`.
         """
         whole, groups = self._limit(job), job.sub_groups
-        if not (job.tasks and self._has_ready and (groups is not None or whole.is_hard)):
+        if not (job.tasks and self._facts.are_any_ready and (groups is not None or whole.is_hard)):
             return False
         waiting = [task for task in job.tasks.values() if task.status in WAITING]
         together = [(waiting, job.lacking, whole)]
@@ -212,7 +209,7 @@ class EmptyNodes:
         key = (limit.tier, kind, frozenset(shape.number for shape in shapes))
         most = self._most.get(key)
         if most is None:
-            nodes = self._ready
+            nodes = self._facts.ready
             if len(shapes) <= _FEW:
                 suiting = [self._suiting(task, kind[0]) for task in shapes.values()]
                 nodes = nodes & np.logical_or.reduce(suiting)
@@ -238,7 +235,7 @@ class EmptyNodes:
             needed = min(lacking - len(waiting) + counts[shape], counts[shape])
             if needed <= 0:
                 continue
-            suiting = self._suiting(task, job.queue) if len(firsts) <= _FEW else self._ready
+            suiting = self._suiting(task, job.queue) if len(firsts) <= _FEW else self._facts.ready
             usable = self._ready_nodes(suiting)
             if not usable.count:
                 if self._exclude_for_good:
@@ -252,7 +249,7 @@ class EmptyNodes:
     def _of_minimum(self, minimum: Ints, members: int) -> str | None:
         """The same of a gang without pods, one of which asks for at least its part of the minimum."""
         if self._limits is None:
-            rows = self._allocatable[self._ready]
+            rows = self._allocatable[self._facts.ready]
             self._limits = rows.max(axis=0), rows.sum(axis=0)
         largest, total = self._limits
         minimum = minimum[: len(total)]
@@ -275,7 +272,10 @@ class EmptyNodes:
         if known is None:
             if len(self._masks) >= _MASKS:
                 self._masks.clear()
-            known = self._masks[id(mask)] = mask, ReadyNodes(mask, self._ready, self._allocatable)
+            known = self._masks[id(mask)] = (
+                mask,
+                ReadyNodes(mask, self._facts.ready, self._allocatable),
+            )
         return known[1]
 
 

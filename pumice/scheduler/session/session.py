@@ -70,7 +70,7 @@ class Session:
         self, state: ClusterState, actions: frozenset[str], now: float, budget: Budget | None = None
     ) -> None:
         """Begin a session without plugins on a settled state; see `options.open_session`."""
-        self.touched = TouchedRows(releases=bool(state.nodes.rows().releasing.any()))
+        self.touched = TouchedRows(releases=state.nodes.are_any_leaving)
         self.extensions = Extensions()
         self.answers = PluginAnswers(self.extensions, state.axis, self.touched)
         self.state = state
@@ -223,7 +223,8 @@ class Session:
         """Whether a queue that may take a pod has room for it only once pods that terminate have ended."""
         evicted = len(self.committed.evicted)
         if evicted != self._leaving[0]:
-            tasks = self.state.nodes.terminating(self.state.facts.unready)
+            leave = self.touched.releases
+            tasks = self.state.nodes.terminating(self.state.facts.unready) if leave else ()
             amounts = self.state.shares.sums(tasks, self.state.jobs) if tasks else None
             self._leaving = evicted, amounts
         leaving = self._leaving[1]
@@ -395,6 +396,14 @@ class Session:
                 self.state.jobs[task.job].move(task, SchedulingStatus.PENDING)
         self.committed.promises.clear()
         return changed
+
+    def end(self) -> None:
+        """Let go of everything, so that memory is free at once and not only when the garbage collector finds what refers to itself.
+
+        What plugins have kept of the view stays as it is, but for what the session has added to it.
+        """
+        self.view.end()
+        vars(self).clear()
 
     def _readiness(self, _pods: PodClass, rows: Rows) -> FilterResult | None:
         unready = self.state.facts.unready[rows.index]

@@ -15,7 +15,8 @@ from pumice.scheduler.state.assumptions import Assumptions, is_older
 from pumice.scheduler.state.gangs import GangTable
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
-_DECIDED = Cause.NODES | Cause.SHARES | Cause.CLAIMS
+_ON_NODES = Cause.NODES | Cause.SHARES
+_DECIDED = _ON_NODES | Cause.CLAIMS
 
 
 class PodTable:
@@ -253,7 +254,7 @@ class PodTable:
 
 def _changed_by(task: TaskInfo, node: str) -> Cause:
     """What a pod changes that comes, changes or goes, and is or was on a node."""
-    causes = Cause.SHARES | (Cause.NODES if node else Cause.ITSELF)
+    causes = _ON_NODES if node else Cause.SHARES
     return causes | Cause.CLAIMS if task.shape.claims else causes
 
 

@@ -19,7 +19,7 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.registry import builtin_registry
 from tests.unit.scheduler.scenarios import Raw, load_document
 
-FUNCTIONS = Extensions().points()
+FUNCTIONS = Extensions.points()
 PLUGINS = builtin_registry().plugins
 TABLE: dict[str, list[Raw]] = load_document("registered")
 ROWS = [(plugin, row) for plugin, rows in TABLE.items() for row in rows]
