@@ -4,7 +4,7 @@ A search asks the same of many domains at once: what they have free, and how man
 other in one column, so that a question costs a pass over it and not a look at each domain.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 
@@ -81,17 +81,14 @@ class Levels:
         self.tree = tree
         self._rows: dict[str, Ints] = {}
         self._sets: dict[tuple[str, ...], Sequence[SideBySide]] = {}
-        self._known: tuple[int, Bools | None] = (-1, None)
+        self._known: Mapping[str, Bools] = {}
 
     def settle(self) -> None:
         """Forget what is kept of the tree if domains, or rows of nodes, have changed."""
-        version, mask = self._known
-        has_domains = self.tree.has_hyper_nodes
-        if has_domains and version == self.tree.version and mask is self.tree.mask(self.tree.root):
-            return
-        self._rows.clear()
-        self._sets.clear()
-        self._known = self.tree.version, self.tree.mask(self.tree.root) if has_domains else None
+        if self._known is not self.tree.masks:
+            self._known = self.tree.masks
+            self._rows.clear()
+            self._sets.clear()
 
     def rows(self, domain: Domain) -> Ints:
         """Rows of the ready nodes in a domain, ascending."""

@@ -1,10 +1,11 @@
 """Which nodes HyperNodes select directly, kept current node by node.
 
 A node that comes, changes or goes is compared with the selectors that may concern it: names are looked up, labels are
-looked up by one label of each selector, and patterns are matched once for each name.
+looked up by one label of each selector, and patterns are matched once for each name. If a HyperNode comes or changes, all nodes are
+compared so when they are next asked for.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 import msgspec
@@ -130,7 +131,7 @@ _TOO_MANY = (
 
 
 class MemberTable:
-    """Nodes, and which of them HyperNodes select directly.
+    """Nodes, and which of them HyperNodes select directly; `settle` before reading.
 
     Attributes:
         nodes: Labels of nodes by name.
@@ -147,8 +148,7 @@ class MemberTable:
         self._patterns: dict[str, _Pattern] = {}
         self._by_label: dict[str, dict[str, set[str]]] = {}
         self._by_any_label: dict[str, None] = {}
-        self._values: dict[str, dict[str, set[str]]] = {}
-        """Nodes by key and value of the labels by which HyperNodes are looked up."""
+        self._has_new = False
 
     # -- HyperNodes --------------------------------------------------------------------------
 
@@ -156,7 +156,8 @@ class MemberTable:
         """Add a HyperNode or replace its selectors."""
         self.remove_selectors(name)
         self._selectors[name] = selectors
-        selected = self.selected[name] = {each for each in selectors.names if each in self.nodes}
+        self.selected[name] = set()
+        self._has_new = True
         for each in selectors.names:
             self._by_name.setdefault(each, set()).add(name)
         for pattern in selectors.patterns:
@@ -164,20 +165,19 @@ class MemberTable:
             if known is None:
                 known = self._patterns[pattern] = _Pattern(pattern, self.nodes)
             known.users.add(name)
-            selected |= known.names
         for selector in selectors.labels:
             key, values = _one_label(selector)
-            may_match: Iterable[str] = self.nodes
-            if key:
-                for value in values:
-                    self._by_label.setdefault(key, {}).setdefault(value, set()).add(name)
-                nodes = self._nodes_with(key)
-                may_match = {node for value in values for node in nodes.get(value, ())}
-            else:
+            if not key:
                 self._by_any_label[name] = None
-            selected.update(node for node in may_match if selector.matches(self.nodes[node]))
-        for node in selected:
-            self.holders.setdefault(node, set()).add(name)
+            for value in values:
+                self._by_label.setdefault(key, {}).setdefault(value, set()).add(name)
+
+    def settle(self) -> None:
+        """Find the nodes of new HyperNodes."""
+        if self._has_new:
+            self._has_new = False
+            for name, labels in self.nodes.items():
+                self._hold(name, self._holders_of(name, labels))
 
     def remove_selectors(self, name: str) -> None:
         """Remove a HyperNode."""
@@ -201,54 +201,28 @@ class MemberTable:
                 _discard(by_value, value, name)
             if not by_value:
                 self._by_label.pop(key, None)
-                self._values.pop(key, None)
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def set_node(self, name: str, labels: Labels | None) -> Iterable[str]:
-        """Add or update a node; the HyperNodes that it has joined or left."""
+    def set_node(self, name: str, labels: Labels | None) -> Set[str]:
+        """Add or update a node; the HyperNodes that it has joined or left, as far as they are settled."""
         labels = labels or _NO_LABELS
         before = self.nodes.get(name)
         if before is labels or before == labels:
-            return ()
+            return set()
         self.nodes[name] = labels
-        for key in self._values:
-            self._index(name, key, before or _NO_LABELS, labels)
         if before is None:
             for pattern in self._patterns.values():
                 pattern.test(name)
-        if not self._selectors:
-            return ()
-        return self._hold(name, self._holders_of(name, labels))
+        return self._hold(name, self._holders_of(name, labels)) if self._selectors else set()
 
-    def remove_node(self, name: str) -> Iterable[str]:
-        """Remove a node; the HyperNodes that it has left."""
-        labels = self.nodes.pop(name, None)
-        if labels is None:
-            return ()
-        for key in self._values:
-            self._index(name, key, labels, _NO_LABELS)
+    def remove_node(self, name: str) -> Set[str]:
+        """Remove a node; the HyperNodes that it has left, as far as they are settled."""
+        if self.nodes.pop(name, None) is None:
+            return set()
         for pattern in self._patterns.values():
             pattern.names.discard(name)
         return self._hold(name, set())
-
-    def _nodes_with(self, key: str) -> Mapping[str, set[str]]:
-        """Nodes by the value of a label."""
-        if key not in self._values:
-            self._values[key] = {}
-            for name, labels in self.nodes.items():
-                self._index(name, key, _NO_LABELS, labels)
-        return self._values[key]
-
-    def _index(self, name: str, key: str, before: Labels, after: Labels) -> None:
-        """Note another value of a label of a node."""
-        old, new = before.get(key), after.get(key)
-        if old != new:
-            nodes = self._values[key]
-            if old is not None:
-                _discard(nodes, old, name)
-            if new is not None:
-                nodes.setdefault(new, set()).add(name)
 
     def _holders_of(self, name: str, labels: Labels) -> set[str]:
         found = set(self._by_name.get(name, ()))
@@ -262,7 +236,7 @@ class MemberTable:
         found.update(each for each in asked if _any_matches(self._selectors[each], labels))
         return found
 
-    def _hold(self, name: str, holders: set[str]) -> Iterable[str]:
+    def _hold(self, name: str, holders: set[str]) -> Set[str]:
         before = self.holders.get(name, set())
         if holders:
             self.holders[name] = holders

@@ -4,7 +4,7 @@ A domain is a HyperNode, or the root, which contains every node. A HyperNode has
 own, so that links never form a cycle. A link that breaks one of these rules is set aside, and `faults` says so; everything else is
 as if the link were not there. Domains of several trees stand side by side below the root, and a node may be in several of them.
 
-Events of nodes change only the domains that they concern. Links, and masks of domains, are made when they are first read.
+Links, and masks of domains, are made when they are first read after a change.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -51,14 +51,10 @@ class NetworkTree:
     """All domains, of the HyperNodes and nodes that are there.
 
     Read it only after `NodeTable.settle`, because masks are by row.
-
-    Attributes:
-        version: Grows with every change of a domain or of the nodes in it; nodes outside of all HyperNodes do not count.
     """
 
     def __init__(self, table: NodeTable) -> None:
         """An empty tree over the rows of a table, which gets the same nodes."""
-        self.version = 0
         self._table = table
         self._members = MemberTable()
         self._hyper_nodes: dict[str, tuple[HyperNode, Selectors]] = {}
@@ -87,7 +83,7 @@ class NetworkTree:
         selectors = Selectors.read(hyper_node)
         self._hyper_nodes[meta.name] = hyper_node, selectors
         self._members.set_selectors(meta.name, selectors)
-        self._changed()
+        self._is_linked = False
         return True
 
     def remove_hyper_node(self, name: str) -> bool:
@@ -95,17 +91,16 @@ class NetworkTree:
         if self._hyper_nodes.pop(name, None) is None:
             return False
         self._members.remove_selectors(name)
-        self._changed()
+        self._is_linked = False
         return True
 
     def set_node(self, name: str, labels: Mapping[str, str] | None, *, is_ready: bool) -> bool:
         """Add or update a node; True if what a HyperNode contains changed."""
-        was_ready = name in self._ready
         touched = set(self._members.set_node(name, labels))
-        if is_ready is not was_ready:
+        if is_ready is not (name in self._ready):
             (self._ready.add if is_ready else self._ready.discard)(name)
             touched.update(self._members.holders.get(name, ()))
-            self._masks.pop("", None)
+            self._masks = {}
         return self._touch(touched)
 
     def remove_node(self, name: str) -> bool:
@@ -113,21 +108,11 @@ class NetworkTree:
         self._ready.discard(name)
         return self._touch(self._members.remove_node(name))
 
-    def _touch(self, names: Iterable[str]) -> bool:
-        """Drop what is kept of some HyperNodes and of those around them; True if there are any."""
-        touched = False
-        for name in names:
-            touched = True
-            if self._is_linked:
-                for domain in self._domains[name].and_above():
-                    self._masks.pop(domain.name, None)
-        if touched:
-            self.version += 1
-        return touched
-
-    def _changed(self) -> None:
-        self.version += 1
-        self._is_linked = False
+    def _touch(self, hyper_nodes: Set[str]) -> bool:
+        """Note that nodes have come to HyperNodes, or left them; True if there are any."""
+        if hyper_nodes:
+            self._masks = {}
+        return bool(hyper_nodes)
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -161,37 +146,30 @@ class NetworkTree:
 
     def mask(self, domain: Domain) -> Bools:
         """Rows of the ready nodes in a domain; it cannot be written to."""
-        self._settle()
-        found = self._masks.get(domain.name)
-        if found is None:
-            if domain.parent is None:
-                order = self._table.order
-                found = np.fromiter((each.is_ready for each in order), np.bool_, len(order))
-                found.flags.writeable = False
-                self._masks[""] = found
-                return found
-            missing, ahead = [], [domain]
-            while ahead:
-                each = ahead.pop()
-                if each.name not in self._masks:
-                    missing.append(each)
-                    ahead.extend(each.children)
-            for each in reversed(missing):
-                self._masks[each.name] = self._mask_of(each)
-            found = self._masks[domain.name]
-        return found
+        return self.masks[domain.name]
 
-    def _mask_of(self, domain: Domain) -> Bools:
-        """The mask of a domain whose children have one."""
-        mask = np.zeros(len(self._table), dtype=np.bool_)
-        rows = (
-            self._table.row_of(name) for name in self._ready & self._members.selected[domain.name]
-        )
-        mask[[row for row in rows if row >= 0]] = True
-        for child in domain.children:
-            mask |= self._masks[child.name]
-        mask.flags.writeable = False
-        return mask
+    @property
+    def masks(self) -> Mapping[str, Bools]:
+        """The masks of all domains by name; another mapping whenever one of them has changed."""
+        self._link()
+        if not self._masks or self._layout != self._table.layout:
+            self._layout = self._table.layout
+            self._masks = self._find_masks()
+        return self._masks
+
+    def _find_masks(self) -> dict[str, Bools]:
+        order = self._table.order
+        row_of = {record.name: row for row, record in enumerate(order)}
+        found = {"": np.fromiter((each.is_ready for each in order), np.bool_, len(order))}
+        for domain in sorted(self._domains.values(), key=_tier_and_name):  # children come first
+            mask = found[domain.name] = np.zeros(len(order), dtype=np.bool_)
+            ready = self._ready & self._members.selected[domain.name]
+            mask[[row_of[name] for name in ready if name in row_of]] = True
+            for child in domain.children:
+                mask |= found[child.name]
+        for mask in found.values():
+            mask.flags.writeable = False
+        return found
 
     def lowest(self, row: int) -> Domain:
         """The domain of the lowest tier that has a node, ready or not; the root if no other one has it."""
@@ -218,19 +196,13 @@ class NetworkTree:
 
     # -- links -------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
-        """Drop masks whose rows are others by now."""
-        self._link()
-        if self._layout != self._table.layout:
-            self._layout = self._table.layout
-            self._masks.clear()
-
     def _link(self) -> None:
         """Make the domains and their links, if a HyperNode has changed."""
         if self._is_linked:
             return
         self._is_linked = True
-        self._masks.clear()
+        self._masks = {}
+        self._members.settle()
         domains = self._domains = {
             name: Domain(name, spec.tier, spec.tier_name)
             for name, spec in sorted(

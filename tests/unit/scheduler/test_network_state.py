@@ -35,6 +35,9 @@ def state() -> ClusterState:
 
 
 def _wakes(state: ClusterState) -> bool:
+    """Begin a cycle: whether the gang is tried again."""
+    state.settle()
+    state.levels.settle()
     found, _ = state.parked.begin([state.jobs["ns/g"]], ())
     return bool(found)
 
