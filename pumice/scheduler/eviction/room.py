@@ -8,13 +8,15 @@ from pumice.scheduler.eviction.bundles import VictimBundle
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.free_room import places
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.placing.requests import Demand
+from pumice.scheduler.session.node_ranking import GroupPart
 
 
 class Room:
     """Places on nodes, kept current while bundles go and are put back."""
 
-    def __init__(self, rows: Rows, row_of: Callable[[str], int], wanted: Sequence[Demand]) -> None:
+    def __init__(
+        self, rows: Rows, row_of: Callable[[str], int], wanted: Sequence[GroupPart]
+    ) -> None:
         """Count the places that are there, terminating pods left out."""
         self.wanted = wanted
         self._row_of = row_of

@@ -55,11 +55,11 @@ def why_nowhere(
     empty = session.places.empty(demand.needs) * demand.nodes
     now = request.counts(demand, later=session.touched.releases)
     room = np.concatenate([some.sums(now) for some in tried])
-    domains = [(some, place) for some in tried for place in range(len(some))] if counts else ()
-    for at, (some, index) in enumerate(domains):
+    places = [(some, index) for some in tried for index in range(len(some))]
+    for at, (some, index) in enumerate(places if counts else ()):
         room[at] = min(room[at], counts.get(some.domains[index].name, room[at]))
     when_empty = np.concatenate([some.sums(empty) for some in tried])
-    some, index = _at(tried, int(room.argmax()))
+    some, index = places[int(room.argmax())]
     has = min(int(room.max()), request.required - 1)
     most = int(when_empty.max())
     nearest = some.domains[index]
@@ -72,7 +72,7 @@ def why_nowhere(
         text = _beside(anchor, top, limit)
         numbers |= {"hyperNode": anchor.name, "tier": anchor.tier}
     elif most < request.required:
-        some, index = _at(tried, int(when_empty.argmax()))
+        some, index = places[int(when_empty.argmax())]
         size = nodes_of(len(some.rows_of(index)))
         name = called(some.domains[index])
         text += f"; the largest ({name}, {size}) holds {pods_of(most)} even when empty"
@@ -85,15 +85,6 @@ def why_nowhere(
         else:
             text += "; none of them has room now" if len(room) > 1 else ", which has no room"
     return _reason(text, numbers, prefix, session)
-
-
-def _at(tried: Sequence[SideBySide], place: int) -> tuple[SideBySide, int]:
-    """Of all domains, in the order of the sets, the one at a place: its set, and its place there."""
-    for some in tried:
-        if place < len(some):
-            return some, place
-        place -= len(some)
-    raise IndexError(place)
 
 
 def called(domain: Domain) -> str:

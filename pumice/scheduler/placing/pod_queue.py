@@ -1,19 +1,19 @@
 """The pods of one gang in the order in which action allocate tries them, and what they need of one domain together."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 
 from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.session.node_ranking import GroupPart
 from pumice.scheduler.session.session import Session
 
 _SHAPES = 8
-"""Shapes of one group of which places are counted one by one."""
+"""Shapes of which places are counted apart; of more, only those for the smallest of them are."""
 
 
 class PodQueue:
@@ -89,36 +89,38 @@ class PodQueue:
 
     def group(self, task: TaskInfo) -> list[GroupPart]:
         """Pods that the job still needs and that have the same required pod affinity as this one, including it, by shape."""
-        suiting, queue = self._session.suiting, self._job.queue
-        own, near = task.shape, task.shape.peers
-        alike = 1
-        others: dict[PodShape, list[TaskInfo]] = {}
+        near = task.shape.peers
+        alike = [task]
         for other in (self._among or self.left)():
-            if other is task:
-                continue
-            if other.shape is own:
-                alike += 1
-                continue
             rules = other.shape.peers
-            if rules is not None and near is not None and rules.affinity == near.affinity:
-                others.setdefault(other.shape, []).append(other)
-        count = alike + sum(map(len, others.values()))
-        needed = max(min(count, self._job.lacking), 1)
-        if not others:
-            return [GroupPart(own, least((own,)), suiting(task, queue), needed)]
-        shapes = (own, *others)
-        counts = [alike, *map(len, others.values())]
-        first = (task, *(each[0] for each in others.values()))
-        nodes = [suiting(each, queue) for each in first[:_SHAPES]]
-        either = np.logical_or.reduce(nodes) if len(shapes) <= _SHAPES else np.ones_like(nodes[0])
-        parts = [
-            GroupPart(shape, least((shape,)), mask, needed - count + number)
-            for shape, mask, number in zip(shapes, nodes, counts, strict=False)
-        ]
-        return [*parts, GroupPart(None, least(shapes), either, needed)]
+            is_alike = rules and near and rules.affinity == near.affinity
+            if other is not task and (other.shape is task.shape or is_alike):
+                alike.append(other)
+        needed = max(min(len(alike), self._job.lacking), 1)
+        return group_parts(self._session, self._job.queue, alike, needed)
 
     def placed(self) -> None:
         """Note that a pod was placed."""
         self._placed = True
         self._is_last_round = False
         self._without_node.clear()
+
+
+def group_parts(
+    session: Session, queue: str, pods: Sequence[TaskInfo], required: int
+) -> list[GroupPart]:
+    """Places that so many of some pods need in one domain: first for any of them, then for those of each shape."""
+    firsts = {task.shape: task for task in reversed(pods)}
+    counts = Counter(task.shape for task in pods)
+    shapes = tuple(counts)
+    masks = [session.suiting(firsts[shape], queue) for shape in shapes[:_SHAPES]]
+    if len(shapes) == 1:
+        return [GroupPart(shapes[0], least(shapes), masks[0], required)]
+    either = np.logical_or.reduce(masks) if len(shapes) <= _SHAPES else np.ones_like(masks[0])
+    others = len(pods) - required
+    alone = [
+        GroupPart(shape, least((shape,)), mask, counts[shape] - others)
+        for shape, mask in zip(shapes, masks, strict=False)
+        if counts[shape] > others
+    ]
+    return [GroupPart(None, least(shapes), either, required), *alone]

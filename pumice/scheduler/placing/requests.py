@@ -1,27 +1,26 @@
 """Pods that ask for one domain of the network together: a whole gang, a sub-group, or a single pod."""
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from enum import IntEnum
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
-from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.free_room import Needs, least
+from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.sub_groups import SubGroup
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
+from pumice.scheduler.placing.pod_queue import group_parts
 from pumice.scheduler.points import DomainFit, SortKey
+from pumice.scheduler.session.node_ranking import GroupPart
 from pumice.scheduler.session.node_values import NOWHERE
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.limits import Limit
 from pumice.scheduler.topology.tree import Domain
-
-_SHAPES = 8
-"""Shapes of which places are counted apart; of more, only those for the smallest of them are."""
 
 
 class Placed(IntEnum):
@@ -30,20 +29,6 @@ class Placed(IntEnum):
     NOTHING = 0
     PROMISES = 1
     PLACES = 2
-
-
-class Demand(NamedTuple):
-    """Places that must be in a domain, at least.
-
-    Attributes:
-        needs: What one pod takes at least.
-        nodes: Nodes that suit it, by row.
-        required: How many such pods must have a place.
-    """
-
-    needs: Needs
-    nodes: Bools
-    required: int
 
 
 class Members:
@@ -180,59 +165,30 @@ class DomainRequest:
         self.required = min(required, len(pods))
         self.limit = limit
         self.placed = placed
-        self._demands: list[Demand] | None = None
-        self._asked: dict[str, tuple[int, int]] | None = None
 
     # -- what domains are asked ----------------------------------------------------------------
 
-    @property
-    def demands(self) -> list[Demand]:
+    @cached_property
+    def demands(self) -> list[GroupPart]:
         """Places that are required for each kind of pods; an upper bound says whether a domain has them."""
-        if self._demands is None:
-            self._demands = self._find_demands()
-        return self._demands
+        return group_parts(self._session, self._queue, self.pods, self.required)
 
-    @property
+    @cached_property
     def asked(self) -> dict[str, tuple[int, int]]:
         """Column of each resource that the pods ask for, and the sum of what they ask for."""
-        if self._asked is None:
-            found: dict[str, tuple[int, int]] = {}
-            for shape, count in self.shapes.items():
-                for need in shape.needs:
-                    _, before = found.get(need.name, (0, 0))
-                    found[need.name] = need.column, before + need.amount * count
-            self._asked = found
-        return self._asked
-
-    @property
-    def shapes(self) -> dict[PodShape, int]:
-        """Shapes of the pods, each with the number of pods."""
-        counts: dict[PodShape, int] = {}
-        for task in self.pods:
-            counts[task.shape] = counts.get(task.shape, 0) + 1
-        return counts
-
-    def _find_demands(self) -> list[Demand]:
-        counts = self.shapes
-        firsts = {task.shape: task for task in reversed(self.pods)}
-        masks = {
-            shape: self._session.suiting(firsts[shape], self._queue)
-            for shape in list(counts)[:_SHAPES]
-        }
-        nodes, *others = masks.values()
-        if len(counts) > _SHAPES:
-            nodes = np.ones_like(nodes)
-        elif any(mask is not nodes for mask in others):
-            nodes = np.logical_or.reduce([nodes, *others])
-        found = [Demand(least(tuple(counts)), nodes, self.required)]
-        if len(counts) > 1:
-            for shape, mask in masks.items():
-                alone = self.required - len(self.pods) + counts[shape]
-                if alone > 0:
-                    found.append(Demand(least((shape,)), mask, alone))
+        found: dict[str, tuple[int, int]] = {}
+        for shape, count in self.shapes.items():
+            for need in shape.needs:
+                _, before = found.get(need.name, (0, 0))
+                found[need.name] = need.column, before + need.amount * count
         return found
 
-    def counts(self, demand: Demand, *, later: bool = False) -> Ints:
+    @cached_property
+    def shapes(self) -> Counter[PodShape]:
+        """Shapes of the pods, each with the number of pods."""
+        return Counter(task.shape for task in self.pods)
+
+    def counts(self, demand: GroupPart, *, later: bool = False) -> Ints:
         """How many pods of a shape each node has room for, by what they request."""
         counts = self._session.places.counts(demand.needs, later=later)
         return counts * demand.nodes

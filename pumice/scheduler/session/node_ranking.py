@@ -29,13 +29,13 @@ from pumice.scheduler.session.node_values import NOWHERE, WORST, NodeValues
 
 
 class GroupPart(NamedTuple):
-    """Pods of a group that must be in one domain.
+    """Pods that must be in one domain, and the places that they need there.
 
     Attributes:
         shape: Their shape; None for all pods of a group of several shapes.
         needs: What each of them takes at least.
         nodes: Which nodes suit them, by row.
-        required: How many of them the group needs at least; 0 or less for none.
+        required: How many of them must have a place.
     """
 
     shape: PodShape | None
