@@ -1,6 +1,5 @@
 """Counts of pods on each node and in each topology domain."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any
 from weakref import ref
@@ -40,17 +39,18 @@ class Topology:
         return self._order[self._starts[place] : self._starts[place + 1]]
 
 
-class PodCounts(ABC):
-    """Counts of pods by node, which can be looked at by domain."""
+class PodCounts:
+    """Counts of pods by node, which can be looked at by domain: a sum of others, with signs, that is never below 0."""
 
-    __slots__ = ("_views",)
+    __slots__ = ("_parts", "_views")
 
-    def __init__(self) -> None:
+    def __init__(self, parts: "Parts" = ()) -> None:
+        self._parts = parts
         self._views: dict[Hashable, ref[Domains]] = {}
 
-    @abstractmethod
     def parts(self) -> "Parts":
         """The counts that it is the sum of, and how often each."""
+        return self._parts
 
     def domains(self, key: Hashable, topology: Topology, mask: Bools | None = None) -> "Domains":
         """Counts by domain; kept current as long as it is in use, until `DomainCounts.forget_views`.
@@ -66,20 +66,6 @@ class PodCounts(ABC):
             found = Domains(self.parts(), key, topology, mask)
             self._views[key] = ref(found)
         return found
-
-
-class CountSum(PodCounts):
-    """A sum of counts, with signs. It is never below 0."""
-
-    __slots__ = ("_parts",)
-
-    def __init__(self, parts: "Parts") -> None:
-        super().__init__()
-        self._parts = parts
-
-    def parts(self) -> "Parts":
-        """The counts that it is the sum of, and how often each."""
-        return self._parts
 
 
 class DomainCounts(PodCounts):
@@ -175,7 +161,7 @@ Parts = Sequence[tuple[DomainCounts, int]]
 
 def total(parts: Parts) -> PodCounts:
     """The sum of counts, each so often."""
-    return parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else CountSum(parts)
+    return parts[0][0] if len(parts) == 1 and parts[0][1] == 1 else PodCounts(parts)
 
 
 class Domains:

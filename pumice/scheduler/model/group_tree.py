@@ -5,14 +5,12 @@ groups that differ in one value are branches of one node, of which a pod takes a
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from typing import Literal, TypeVar
+from typing import Literal
 
 from pumice.scheduler.model.affinity_terms import Selection
 from pumice.scheduler.model.domains import DomainCounts
 from pumice.scheduler.model.peer_groups import HAS_LABEL, Mark
 from pumice.scheduler.model.tasks import TaskInfo
-
-S = TypeVar("S", Mark, Selection)
 
 Side = Literal["repelling", "attracting"]
 
@@ -131,8 +129,8 @@ class PeerGroup:
         self.members: GroupMembers | None = None
         self.parent = parent
         self.step = step
-        self.branches: dict[Mark, PeerGroup] | None = None
-        self.conditions: dict[Selection, PeerGroup] | None = None
+        self.branches: dict[Mark, PeerGroup] = {}
+        self.conditions: dict[Selection, PeerGroup] = {}
 
     def steps(self) -> "Iterator[Mark | Selection]":
         """Its marks and conditions, the last one first."""
@@ -158,7 +156,11 @@ class GroupTree:
         """The group of these marks and conditions, for one more term."""
         group = self._root
         for step in sorted(steps, key=_order):
-            group = _branch(group, step)
+            new = PeerGroup(group, step)
+            if isinstance(step, Selection):
+                group = group.conditions.setdefault(step, new)
+            else:
+                group = group.branches.setdefault(step, new)
         if not group.users:
             group.number = self._next
             self._next += 1
@@ -172,11 +174,11 @@ class GroupTree:
             return False
         leaf = group
         while leaf.parent is not None and not (leaf.users or leaf.branches or leaf.conditions):
-            parent = leaf.parent
-            for branches in (parent.branches, parent.conditions):
-                if branches is not None:
-                    branches.pop(leaf.step, None)  # type: ignore[arg-type]
-            leaf = parent
+            if isinstance(leaf.step, Selection):
+                del leaf.parent.conditions[leaf.step]
+            elif leaf.step is not None:
+                del leaf.parent.branches[leaf.step]
+            leaf = leaf.parent
         return True
 
     def having(
@@ -195,36 +197,13 @@ class GroupTree:
             group = ways.pop()
             if group.users:
                 found.append(group)
-            if group.branches:
-                ways.extend(_branches(group.branches, marks))
-            if group.conditions:
-                self.compared += len(group.conditions)
-                ways.extend(each for step, each in group.conditions.items() if fulfils(step))
+            branches = group.branches
+            fewer, others = (marks, branches) if len(marks) < len(branches) else (branches, marks)
+            ways.extend([branches[mark] for mark in fewer if mark in others])
+            self.compared += len(group.conditions)
+            ways.extend(each for step, each in group.conditions.items() if fulfils(step))
         found.sort(key=lambda group: group.number)
         return found
-
-
-def _branch(group: PeerGroup, step: Mark | Selection) -> PeerGroup:
-    if isinstance(step, Selection):
-        if group.conditions is None:
-            group.conditions = {}
-        return _child(group, group.conditions, step)
-    if group.branches is None:
-        group.branches = {}
-    return _child(group, group.branches, step)
-
-
-def _child(group: PeerGroup, children: dict[S, PeerGroup], step: S) -> PeerGroup:
-    found = children.get(step)
-    if found is None:
-        found = children[step] = PeerGroup(group, step)
-    return found
-
-
-def _branches(branches: Mapping[Mark, PeerGroup], marks: Collection[Mark]) -> Iterator[PeerGroup]:
-    if len(branches) < len(marks):
-        return (branch for mark, branch in branches.items() if mark in marks)
-    return (branches[mark] for mark in marks if mark in branches)
 
 
 def _order(step: Mark | Selection) -> tuple[int, str, str]:
