@@ -47,22 +47,21 @@ class PeerClass:
 
 
 class Held:
-    """What pods on nodes ask of other pods, by topology key.
+    """What pods on nodes ask of other pods.
 
     Attributes:
-        repelling: Pods with a required anti-affinity to them.
-        attracting: Pods that would rather, or rather not, be near to them: sums of weights.
+        by_side: By side and topology key: `repelling` are pods with a required anti-affinity to them, `attracting` those that would
+            rather, or rather not, be near to them, as sums of weights.
     """
 
-    __slots__ = ("attracting", "repelling")
+    __slots__ = ("by_side",)
 
     def __init__(self) -> None:
-        self.repelling: dict[str, DomainCounts] = {}
-        self.attracting: dict[str, DomainCounts] = {}
+        self.by_side: dict[Side, dict[str, DomainCounts]] = {"repelling": {}, "attracting": {}}
 
     def of(self, side: Side, key: str) -> DomainCounts:
         """The counts of one side by a topology key."""
-        counts = self.repelling if side == "repelling" else self.attracting
+        counts = self.by_side[side]
         found = counts.get(key)
         if found is None:
             found = counts[key] = DomainCounts()
@@ -70,19 +69,18 @@ class Held:
 
     def tallies(self) -> Iterator[DomainCounts]:
         """All counts."""
-        yield from self.repelling.values()
-        yield from self.attracting.values()
+        for counts in self.by_side.values():
+            yield from counts.values()
 
     def asks(self) -> bool:
         """Whether pods ask anything, also those without a node."""
-        return bool(self.repelling or self.attracting)
+        return any(self.by_side.values())
 
     def merge(self, other: "Held", times: int) -> None:
         """Count all that another one counts."""
-        for key, tally in other.repelling.items():
-            self.of("repelling", key).merge(tally, times)
-        for key, tally in other.attracting.items():
-            self.of("attracting", key).merge(tally, times)
+        for side, counts in other.by_side.items():
+            for key, tally in counts.items():
+                self.of(side, key).merge(tally, times)
 
 
 class GroupMembers(Held):

@@ -61,24 +61,15 @@ class Rows:
 
     def take(self, index: Ints) -> "Rows":
         """Chosen rows as they are now, as a copy. Only for views of all rows."""
-        return Rows(
-            index,
-            self.allocatable[index],
-            self.used[index],
-            self.releasing[index],
-            self.pipelined[index],
-        )
+        return self._at(index, index)
 
     def one(self, row: int) -> "Rows":
         """One row, without a copy. Only for views of all rows."""
-        place = slice(row, row + 1)
-        return Rows(
-            np.array([row]),
-            self.allocatable[place],
-            self.used[place],
-            self.releasing[place],
-            self.pipelined[place],
-        )
+        return self._at(np.array([row]), slice(row, row + 1))
+
+    def _at(self, index: Ints, at: slice | Ints) -> "Rows":
+        parts = (self.allocatable[at], self.used[at], self.releasing[at], self.pipelined[at])
+        return Rows(index, *parts)
 
     def still(self) -> "Rows":
         """The same rows while they do not change, with a cache of results."""

@@ -190,20 +190,22 @@ class Filling:
     def _place(self, task: TaskInfo, tasks: PodQueue, near: RankOrder | None) -> bool:
         session, is_later = self._session, False
         ranking = session.ranking(task, self._queue.metadata.name)
-        if near is not None:
-            row, is_later = near.choose(task, ranking, tasks.group)
-        else:
-            nominated = session.nominations.row(task) if task.nominated else NOWHERE
-            row = ranking.only(nominated)
-            if row == NOWHERE:
-                row = ranking.best(task, tasks.group)
-            if row == NOWHERE:
-                is_later = True
-                row = ranking.only(nominated, later=True)
-            if row == NOWHERE:
-                row = ranking.best_later(task)
+        nominated = session.nominations.row(task) if task.nominated else NOWHERE
+        if near is not None and nominated != NOWHERE and not near.has(nominated):
+            nominated = NOWHERE
+        row = ranking.only(nominated)
+        if row == NOWHERE:
+            group = tasks.group
+            row = ranking.best(task, group) if near is None else near.best(task, ranking, group)
+        if row == NOWHERE:
+            is_later = True
+            row = ranking.only(nominated, later=True)
+        if row == NOWHERE:
+            row = ranking.best_later(task) if near is None else near.best_later(task, ranking)
         if row == NOWHERE:
             return False
+        if near is not None:
+            near.placed(row)
         node = session.state.nodes.order[row]
         if not self._promises and session.waits_for_queue(self._queue, task):
             is_later = self._outcome.waits_for_queue = True

@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.session.node_ranking import GroupPart, NodeRanking
+from pumice.scheduler.session.node_ranking import GroupOf, NodeRanking
 from pumice.scheduler.session.node_values import NOWHERE
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
+
+_NONE: Bools = np.zeros(0, dtype=np.bool_)
 
 
 class RankOrder:
@@ -41,39 +43,36 @@ class RankOrder:
         self._fullness = fullness
         self._last = last
 
-    def choose(
-        self, task: TaskInfo, ranking: NodeRanking, group: Callable[[TaskInfo], Sequence[GroupPart]]
-    ) -> tuple[int, bool]:
-        """Row of the best node for the next pod, and whether it has to wait for terminating pods; `NOWHERE` if there is none."""
-        row, nominated, is_later = NOWHERE, NOWHERE, False
-        if task.nominated:
-            nominated = self._session.nominations.row(task)
-            if nominated != NOWHERE and not self._levels.tree.mask(self._domain)[nominated]:
-                nominated = NOWHERE
-            row = ranking.only(nominated)
-        if row == NOWHERE:
-            row = self._best(task, lambda rows: ranking.best(task, group, rows), ranking)
-        if row == NOWHERE and self._session.touched.releases:
-            is_later = True
-            row = ranking.only(nominated, later=True)
-            fits = ranking.fits_later()
-            if row == NOWHERE and fits.any():
-                row = self._best(
-                    task,
-                    lambda rows: ranking.best_later(task, rows) if fits[rows].any() else NOWHERE,
-                    ranking,
-                    later=True,
-                )
-        if row != NOWHERE:
-            self._last = row
-            self._wanted -= 1
-        return row, is_later
+    def best(self, task: TaskInfo, ranking: NodeRanking, group: GroupOf) -> int:
+        """Row of the best node for the next pod; `NOWHERE` if none has room now."""
+        return self._best(task, ranking, lambda rows: ranking.best(task, group, rows))
+
+    def best_later(self, task: TaskInfo, ranking: NodeRanking) -> int:
+        """Row of the best node for the next pod, which has to wait for terminating pods; `NOWHERE` if there is none."""
+        fits = ranking.fits_later() if self._session.touched.releases else _NONE
+        if not fits.any():
+            return NOWHERE
+        return self._best(
+            task,
+            ranking,
+            lambda rows: ranking.best_later(task, rows) if fits[rows].any() else NOWHERE,
+            later=True,
+        )
+
+    def has(self, row: int) -> bool:
+        """Whether a ready node is in the domain."""
+        return bool(self._levels.tree.mask(self._domain)[row])
+
+    def placed(self, row: int) -> None:
+        """Note the row of the node that the next pod got."""
+        self._last = row
+        self._wanted -= 1
 
     def _best(
         self,
         task: TaskInfo,
-        best: Callable[[Ints], int],
         ranking: NodeRanking,
+        best: Callable[[Ints], int],
         *,
         later: bool = False,
     ) -> int:

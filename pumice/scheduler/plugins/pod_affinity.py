@@ -44,7 +44,7 @@ def _of_others(session: SessionView, pods: PodClass, side: Side) -> list[Domains
     found: dict[str, list[tuple[DomainCounts, int]]] = {}
     for group in pods.peers.groups if pods.peers is not None else ():
         if group.members is not None:
-            held = getattr(group.members, side)
+            held = group.members.by_side[side]
             for key in session.facts.known_labels(held):
                 found.setdefault(key, []).append((held[key], 1))
     return [domains_of(session, total(parts), key) for key, parts in sorted(found.items())]

@@ -44,6 +44,10 @@ class GroupPart(NamedTuple):
     required: int
 
 
+GroupOf = Callable[[TaskInfo], Sequence[GroupPart]]
+"""Gives the pods that must be in the same domain as a pod."""
+
+
 class NodeRanking:
     """Masks and scores of all nodes for one class of pods."""
 
@@ -89,7 +93,7 @@ class NodeRanking:
     def best(
         self,
         task: TaskInfo,
-        group: Callable[[TaskInfo], Sequence[GroupPart]] | None = None,
+        group: GroupOf | None = None,
         within: Ints | None = None,
     ) -> int:
         """Row of the best node that has room now; of equal ones the first by name.

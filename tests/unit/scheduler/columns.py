@@ -100,8 +100,8 @@ def asked_of(state: ClusterState, pod: str) -> dict[tuple[str, str], list[dict[s
     found: dict[tuple[str, str], list[tuple[DomainCounts, int]]] = {}
     for group in known.groups if known is not None else ():
         assert group.members is not None
-        for side in ("repelling", "attracting"):
-            for key, tally in getattr(group.members, side).items():
+        for side, counts in group.members.by_side.items():
+            for key, tally in counts.items():
                 found.setdefault((side, key), []).append((tally, 1))
     sums = {place: counted(state, parts) for place, parts in found.items()}
     return {place: each for place, each in sums.items() if any(each)}
