@@ -52,7 +52,6 @@ class Buckets:
         all: Buckets in the order of opening.
         largest: Pods in the largest one.
         placed: How many pods of each task the job has on each node.
-        role_of: Task of a pod.
     """
 
     def __init__(
@@ -64,15 +63,9 @@ class Buckets:
         outside: Iterable[str] = (),
         as_volcano: bool = False,
     ) -> None:
-        """Build the buckets.
+        """Build the buckets of pods, without the tasks `outside`.
 
-        Args:
-            rules: What the job says.
-            tasks: Its pods.
-            role_of: Task of a pod.
-            outside: Tasks that are left out of all buckets.
-            as_volcano: Sort `w-10` before `w-2`, and do not count pods that were placed before this session
-                as repelling others.
+        With `as_volcano`, `w-10` comes before `w-2`, and pods that were placed before this session do not count as repelling others.
         """
         self.role_of = role_of
         self.attraction = rules.attraction()

@@ -89,11 +89,7 @@ class TopologyPairs(msgspec.Struct, frozen=True):
 
 
 def read_rules(annotations: Mapping[str, str], job: str) -> TopologyRules | None:
-    """Read the rules of a job; None when it has none.
-
-    Args:
-        annotations: The PodGroup's.
-        job: Its key, for messages.
+    """Read the rules of a job from annotations of its PodGroup; None when it has none.
 
     Raises:
         TopologyError: The JSON cannot be read, an annotation is too long, or too many tasks are named.

@@ -59,14 +59,7 @@ class AttachmentTable:
     # -- use ---------------------------------------------------------------------------------
 
     def use(self, node: str, volumes: Iterable[Attached], sign: int, *, is_leaving: bool) -> None:
-        """Count a pod that uses volumes on a node, or one less (-1).
-
-        Args:
-            node: Name of the node.
-            volumes: The volumes, each once.
-            sign: 1 or -1.
-            is_leaving: Whether the pod is terminating.
-        """
+        """Count a pod that uses volumes on a node, each named once, or one less (-1)."""
         for volume in volumes:
             key = (node, volume)
             users = self._users.setdefault(key, [0, 0])
@@ -94,13 +87,7 @@ class AttachmentTable:
                 del self._counts[driver]
 
     def exceeds(self, node: str, more: "More", *, is_later: bool) -> bool:
-        """Whether a node cannot attach more volumes.
-
-        Args:
-            node: Name of the node.
-            more: Volumes of a pod, by driver: how many that no other pod uses, and those that others may use.
-            is_later: Whether terminating pods count as gone.
-        """
+        """Whether a node cannot attach more volumes; `is_later`: once terminating pods are gone."""
         for driver, (count, shared) in more.items():
             limit = self.limits.get(driver, {}).get(node)
             if limit is None:

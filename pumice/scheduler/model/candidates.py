@@ -20,9 +20,6 @@ class Preemptor(NamedTuple):
     """A pod for which others may be evicted.
 
     Attributes:
-        task: The pod.
-        job: Its gang.
-        queue: The queue of the gang.
         together: What it and the other pods of the gang need that get places with it, by column; None if it is looked at alone.
     """
 
@@ -68,16 +65,11 @@ class Candidates:
         *,
         bundle: Ints | None = None,
     ) -> None:
-        """Candidates in order.
+        """Candidates in order, by their rows among the running pods, and the place of the gang of each in `jobs`.
 
-        Args:
-            running: Running pods.
-            rows: Their rows there.
-            jobs: Their gangs.
-            job: Place of the gang of each in `jobs`.
-            node: Row of the node of each, ascending. If it is left out, each candidate is judged as the only one on its node.
-            bundle: Given if they go in this order whatever their nodes are: number of the pods that go with each, or not at
-                all; these stand next to each other.
+        `node` is the row of the node of each, ascending; without it each candidate is judged as the only one on its node. `bundle`
+        is given if they go in this order whatever their nodes are: the number of the pods that go with each, or not at all; these
+        stand next to each other.
         """
         self._running = running
         self._rows = rows

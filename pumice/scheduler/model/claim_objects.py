@@ -21,11 +21,8 @@ class ClaimObjects:
     Attributes:
         version: Grows with every change that matters to placement.
         claims: Claims by `namespace/name`.
-        volumes: Volumes by name.
-        classes: StorageClasses by name.
         by_class: Volumes by the name of their class, and their own.
         owners: Claims that name a volume, bound or not, in the order of their events.
-        waiting: Keys of the claims that wait.
     """
 
     def __init__(self, on_change: Callable[[str], None]) -> None:

@@ -31,9 +31,6 @@ class ClaimTable:
     """Pods by the claims that they name and use.
 
     Attributes:
-        objects: Claims, volumes and classes, which events change.
-        choices: What claims that wait are to be bound to.
-        attachments: Volumes in use by node.
         is_binding: Whether pods are placed whose claims wait.
     """
 

@@ -47,11 +47,8 @@ class WantedVolume(NamedTuple):
 
     Attributes:
         size: In milli-bytes.
-        storage_class: Name of its StorageClass.
-        modes: Access modes.
         selector: Its label selector, encoded; empty for none.
         volume_mode: `Filesystem` or `Block`.
-        attributes_class: Name of its VolumeAttributesClass.
         reserved: Volume that is reserved for it; empty for none.
         node: Node for which its provisioner has been asked; empty for none.
     """

@@ -21,8 +21,6 @@ class Topology:
 
     Attributes:
         codes: For each row the number of its domain, for nodes without the label `size`.
-        size: Number of domains.
-        exists: True for each domain.
     """
 
     def __init__(self, codes: Ints, size: int) -> None:
@@ -53,12 +51,9 @@ class PodCounts:
         return self._parts
 
     def domains(self, key: Hashable, topology: Topology, mask: Bools | None = None) -> "Domains":
-        """Counts by domain; kept current as long as it is in use, until `DomainCounts.forget_views`.
+        """Counts by domain of the nodes of a mask, all if it is None; kept current as long as it is in use, until `DomainCounts.forget_views`.
 
-        Args:
-            key: What sets the topology key and the mask apart from others.
-            topology: The domains.
-            mask: Nodes that count; None for all.
+        The key sets the topology key and the mask apart from others.
         """
         known = self._views.get(key)
         found = known() if known is not None else None
@@ -170,7 +165,6 @@ class Domains:
     Call `sync` before reading.
 
     Attributes:
-        topology: The domains.
         codes: For each row its place in the vectors.
         exists: Domains with a node that counts.
         placed: Pods in each domain, terminating ones included.

@@ -27,7 +27,6 @@ class LabelColumn:
     """One label of all nodes.
 
     Attributes:
-        values: Distinct values.
         codes: For each row the place of its value in `values`, or `ABSENT`.
     """
 
@@ -89,9 +88,7 @@ class NodeFacts:
     """Labels, taints and readiness of all nodes, by row.
 
     Attributes:
-        taint_sets: Sets of taints that nodes have.
         taint_codes: For each row the place of its taints in `taint_sets`.
-        unschedulable: Rows that are cordoned.
         unready: Rows whose node does not report Ready.
         ready: All other rows.
         open: Those of them that are not cordoned.

@@ -21,7 +21,6 @@ class PeerClass:
     Attributes:
         groups: Groups that they belong to, in the order of their numbers.
         signature: These numbers.
-        tallies: The counts of the groups.
         marks: The marks of the pods, as far as selectors name their keys.
     """
 
@@ -84,12 +83,7 @@ class Held:
 
 
 class GroupMembers(Held):
-    """What is kept about a group to which pods belong.
-
-    Attributes:
-        classes: Classes of pods that belong to it.
-        tally: Pods that belong to it.
-    """
+    """What is kept about a group to which pods belong."""
 
     __slots__ = ("classes", "tally")
 
@@ -113,8 +107,6 @@ class PeerGroup:
         members: What is kept about it; None while no pod belongs to it, as to most of those that selectors name.
         parent: The group with one mark or condition less; None for all pods.
         step: That mark or condition.
-        branches: Groups with one mark more.
-        conditions: Groups with one condition more.
     """
 
     __slots__ = ("branches", "conditions", "members", "number", "parent", "step", "users")
@@ -182,12 +174,7 @@ class GroupTree:
     def having(
         self, marks: Collection[Mark], fulfils: Callable[[Selection], bool]
     ) -> list[PeerGroup]:
-        """The groups of pods with these marks, in the order of their numbers.
-
-        Args:
-            marks: All marks of the pods; a set or mapping.
-            fulfils: Whether the pods fulfil a condition.
-        """
+        """The groups of which pods with these marks have all marks and fulfil all conditions, in the order of their numbers."""
         found: list[PeerGroup] = []
         ways = [self._root]
         while ways:

@@ -88,7 +88,6 @@ class JobInfo:
     Attributes:
         key: `namespace/name`.
         group: The PodGroup as it was last seen.
-        queue: Name of its queue.
         order_priority: The priority by which it is ordered: that of its PodGroup, or the lowest of its pods if that is
             lower. Quotas of namespaces limit what pods of a priority may ask for; a PodGroup is not limited so, and must
             not take pods further up than they may go.
@@ -101,7 +100,6 @@ class JobInfo:
         required: Columns and amounts of that which are not zero, but for the number of pods.
         created: UNIX seconds.
         is_pending: Whether it has not been let into its queue.
-        tasks: Its pods by key.
         counts: How many pods have which status.
         roles: The same for each role.
         allocated: What its pods hold, in columns; within a session also what they were promised.
@@ -111,7 +109,6 @@ class JobInfo:
         row: Row of its queue in the table of queues; -1 when the queue is not there.
         reserved: What it reserves in its queue, as the table of queues last counted it.
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
-        pending_empty: Pending pods without requests.
         is_left: Whether it has been in its queue without pods for so long that no room is kept for it.
         is_too_large: Whether the nodes could not hold it even if they were empty, as far as the last session found out.
         finding: What the last session that looked at it found out.

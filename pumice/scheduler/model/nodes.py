@@ -46,7 +46,6 @@ class NodeRecord:
 
     Attributes:
         row: Row in the table; -1 while the node is not there.
-        node: The node as it was last seen.
         is_ready: Whether it takes pods.
         is_marked: Whether `NodeFacts` has to note anything about it: it has taints, is cordoned or is not ready.
         tasks: Pods on it, those of other schedulers included.
@@ -72,8 +71,6 @@ class NodeTable:
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
         ports: Host ports in use: by block, the nodes, and how many pods there use which ports of it.
         leaving_ports: Those of them that terminating pods have.
-        running: Pods of gangs that run or are bound.
-        peers: What pods say about other pods.
         on_change: Called with row, old node (None for a new one) and new node.
         on_claims: Called with a pod that mounts claims: when it has been put on a node, and when it has left it.
     """

@@ -42,7 +42,6 @@ class PeerTerm:
     """Pods that terms of pods select.
 
     Attributes:
-        key: The selections.
         users: Rules that have it.
         held: What pods with the term, on nodes, ask of those that it selects.
         groups: The groups of which it is the sum, and how often it counts each.
@@ -63,7 +62,6 @@ class _Rules:
     """The rules of some pods, in use.
 
     Attributes:
-        users: Pods.
         terms: Terms that they name, each once.
         asked: Terms that pods hold, on which side of `Held`, by which topology key, and with which weight.
         own: The counts of these terms.
@@ -93,9 +91,6 @@ class PeerTable:
 
     Attributes:
         is_live: Whether any pod says anything about other pods.
-        terms: Terms in use.
-        namespaces: Labels of the namespaces.
-        tree: The groups of all terms.
     """
 
     def __init__(self) -> None:

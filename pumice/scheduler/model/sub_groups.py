@@ -41,7 +41,6 @@ class PolicyCount:
 
     Attributes:
         place: Its place in the list of the PodGroup.
-        policy: The policy.
         minimum: Sub-groups that must start together.
         size: Pods of each that must start together.
         keys: Labels whose values tell its sub-groups apart.
@@ -109,7 +108,6 @@ class SubGroup:
     Attributes:
         of: Its policy, with the counts of its sub-groups.
         key: Values of the keys of the policy.
-        tasks: Its pods by key.
         reach: Pods that hold a place, that hold one or are promised one, and that do, are, or wait for one.
     """
 

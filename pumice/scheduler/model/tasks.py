@@ -135,7 +135,6 @@ class TaskInfo:
         job: Key of the gang it belongs to; empty for pods that Pumice does not schedule.
         role: Name of its task in the job, empty when it says none.
         counts: The job's counters of the role, by status.
-        uid: uid of the pod.
         version: resourceVersion of the pod as it was last shown.
         shown: Status that follows from what the API server last showed.
         status: Where it stands, what is assumed and tentative decisions of the running cycle included.
@@ -145,10 +144,8 @@ class TaskInfo:
         gates: Scheduling gates that hold it back, as text.
         is_held: Whether only the gate that holds a pod until its queue has room holds it back, and this scheduler takes that gate away.
         row: Row in the table of running pods; -1 for others.
-        is_preemptable: Whether it may be evicted for others.
         never_preempts: Whether others are never to be evicted for it.
         is_critical: Whether Kubernetes counts it as critical, so that it is never evicted for others.
-        labels: Labels of the pod.
         nominated: Node for which others were evicted for its sake; empty when there is none.
         verdict: Reason and message that were last reported on the pod.
         charge: Name of the queue under which it was bound; empty when it has no node, or when that is not known.

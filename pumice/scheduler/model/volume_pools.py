@@ -24,7 +24,6 @@ class VolumeRecord:
     """A volume.
 
     Attributes:
-        volume: As the API server shows it.
         size: Its capacity in milli-bytes.
         affinity: Nodes that reach it; None for all.
         key: `affinity_key` of the affinity.

@@ -35,7 +35,6 @@ class Trial(NamedTuple):
     """What was found out about a request in one domain.
 
     Attributes:
-        domain: The domain.
         fitting: How many of the pods got a place there.
         outcome: Why others have got nothing.
     """

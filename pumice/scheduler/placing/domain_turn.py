@@ -36,11 +36,9 @@ class _Lost(NamedTuple):
 
     Attributes:
         placed: Pods of the gang that had places before.
-        request: The request.
         around: In which domains one was sought.
         group: The sub-group that asked.
         fit: How many sub-groups of its policy had places.
-        trials: Domains in which it was tried.
     """
 
     placed: int

@@ -23,10 +23,6 @@ class GangTurn(NamedTuple):
     """What a turn of one gang is about.
 
     Attributes:
-        session: The session.
-        queue: The queue of the gang.
-        job: The gang.
-        statement: Takes the decisions.
         promises: Whether pods are only promised their places, also those that are free, and only until the minimum has some; no reasons
             of nodes are then looked for.
         reclaims: Whether their queue must be entitled to take back what they need.

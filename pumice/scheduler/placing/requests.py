@@ -205,11 +205,7 @@ def scores(
 ) -> Floats:
     """How good domains are for a request, as plugins say it; all the same without them.
 
-    Args:
-        session: The session.
-        request: The pods.
-        domains: The domains.
-        gone: What is used of each of them by pods that are to be evicted, by column.
+    `gone` is what pods use of each domain that are to be evicted, by column.
     """
     found = np.zeros(len(domains))
     if not len(domains):

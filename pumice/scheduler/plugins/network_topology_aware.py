@@ -170,7 +170,6 @@ class _DomainTable:
         tiers: The tiers, ascending; at the end that of the root.
         tier_of: For each domain, the place of its tier among these.
         codes: For each tier that is not left out, and for each row, the domain that has it; the first one if several do.
-        count: How many domains there are.
     """
 
     def __init__(self, session: SessionView) -> None:
@@ -224,8 +223,6 @@ class _Filled:
     """How full domains would be of one resource with one more pod; followed while a session decides.
 
     Attributes:
-        column: Its column.
-        weight: Its weight.
         limits: What each domain has.
         amounts: What would be used of each domain.
         seen: What was used of each row when it was looked at last.
@@ -259,15 +256,7 @@ class NodeFullness:
         fading: float,
         full: float,
     ) -> None:
-        """Compute all scores.
-
-        Args:
-            table: The domains.
-            session: The session.
-            counted: Column, amount and weight of what a pod asks for.
-            fading: How much less each further tier counts.
-            full: The score where all domains around a node are full.
-        """
+        """Compute all scores, of at most `full`, for a pod that asks for amounts of columns, each of which has a weight."""
         self._table = table
         self._rows = rows = session.rows
         self._log = session.touched

@@ -50,9 +50,7 @@ class AssumedStatus(msgspec.Struct):
     """A status that a PodGroup has, or is about to have.
 
     Attributes:
-        uid: uid of the PodGroup.
         version: resourceVersion that the write must carry; once it is written, the version that the write made.
-        status: The status.
         is_written: Whether the API server has accepted the write.
     """
 
@@ -136,13 +134,7 @@ class Assumptions:
     # -- PodGroups ---------------------------------------------------------------------------
 
     def assume_status(self, key: str, meta: ObjectMeta, status: PodGroupStatus) -> None:
-        """Count a status as written.
-
-        Args:
-            key: Key of the PodGroup.
-            meta: Metadata of the PodGroup as it was shown when the status was computed.
-            status: The status.
-        """
+        """Count a status as written that was computed from a PodGroup with this metadata."""
         before = self._statuses.get(key)
         version = meta.resource_version
         if before is not None and before.counts(meta):

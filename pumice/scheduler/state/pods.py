@@ -23,7 +23,6 @@ class PodTable:
     """Pods by key.
 
     Attributes:
-        tasks: All pods.
         nominees: Waiting pods of gangs that are nominated for a node.
         spared: Pods whose eviction was refused: their uid, and until when they are left out, UNIX seconds.
     """
@@ -52,13 +51,7 @@ class PodTable:
     # -- events ------------------------------------------------------------------------------
 
     def set(self, task: TaskInfo, pod: Pod, *, is_ours: bool) -> bool:
-        """Add or update a pod; True if a relevant field changed.
-
-        Args:
-            task: The pod, whose shape has all columns.
-            pod: The same, as the API server shows it.
-            is_ours: Whether it names one of our schedulers.
-        """
+        """Add or update a pod, whose shape has all columns; True if a relevant field changed."""
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
             return False

@@ -83,14 +83,9 @@ def reserved_condition(
     cycle: str,
     now: float,
 ) -> list[PodGroupCondition]:
-    """Conditions of a PodGroup with what is reserved for its gang.
+    """Conditions of a PodGroup with what is reserved for its gang at a moment, UNIX seconds, in a session.
 
-    Args:
-        conditions: Conditions so far.
-        reservation: The reservation for the gang; None if there is none.
-        why_ended: Key of `ENDED`; matters if the conditions so far say that nodes are reserved.
-        cycle: Identity of the session.
-        now: The moment, UNIX seconds.
+    Why the last reservation has ended, a key of `ENDED`, matters if the conditions so far say that nodes are reserved.
     """
     before = None
     for each in conditions:
@@ -160,11 +155,7 @@ def lack(
 ) -> MissingRoom:
     """What nodes lack to hold the pods of a gang that do not run yet, or its `minResources` if there are none.
 
-    Args:
-        job: The gang.
-        room: What all nodes have for it, by row and column.
-        nodes: Which of them count.
-        usable: Nodes that a pod may use, and that could hold it if nothing else were there.
+    `room` is what all nodes have for it, by row and column; a pod may use the `usable` nodes, which could hold it if nothing else were there.
     """
     firsts, counts = waiting_shapes(job)
     short = room[nodes].sum(axis=0) < wanted(job, counts)

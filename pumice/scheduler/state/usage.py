@@ -98,7 +98,6 @@ class SavedUsage(msgspec.Struct, frozen=True):
 
     Attributes:
         at: Moment for which it holds, UNIX seconds.
-        queues: By queue.
     """
 
     at: _Amount

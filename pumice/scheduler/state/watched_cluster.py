@@ -55,7 +55,6 @@ class ClusterState:
         gangs: Gangs, queues and priorities; `jobs`, `queues` and `shares` are its own.
         pods: Pods; `tasks` are its own.
         quotas: Quotas by namespace and name.
-        budgets: PodDisruptionBudgets.
         parked: Why gangs wait that cycles do not try, and what changed since the last cycle.
         assumed: What was decided and is not shown by the API server yet.
         cycles: Cycles that were run on it.
@@ -339,11 +338,9 @@ class ClusterState:
     # -- internals ------------------------------------------------------------------------------
 
     def _namespace_changed(self, for_peers: bool, changed: bool) -> bool:
-        """Record a change of the labels of a namespace; it may help gangs where a queue is for namespaces with a label.
+        """Record a change of the labels of a namespace, if any; it may help gangs where a queue is for namespaces with a label.
 
-        Args:
-            for_peers: Whether pods have terms that ask for labels of namespaces.
-            changed: Whether any label changed.
+        `for_peers`: whether pods have terms that ask for labels of namespaces.
         """
         users = map(users_of, self.queues.values()) if changed else ()
         if any(each is not None and each.selector is not None for each in users):

@@ -21,7 +21,6 @@ class SideBySide:
     """Some domains with ready nodes.
 
     Attributes:
-        domains: The domains.
         rows: Rows of the first one, of the second one, and so on.
         starts: Where those of each domain begin.
     """

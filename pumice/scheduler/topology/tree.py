@@ -24,7 +24,6 @@ class Domain:
     Attributes:
         name: Name of the HyperNode; empty for the root.
         tier: How far apart its nodes are; of the root one more than the highest.
-        tier_name: Name of the tier; may be empty.
         parent: The domain around it; None for the root.
         children: Domains in it, by name; of the root those without another parent.
     """
