@@ -6,6 +6,7 @@ Two pods need the same port if the protocols and ports are equal and the address
 """
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 HostPort = tuple[str, str, int]
 """Protocol, address (`0.0.0.0` for all) and port."""
@@ -23,19 +24,11 @@ _MANY = 32
 """Ports of a pod from which on it is only found by blocks."""
 
 
-class PortUse:
-    """The ports of a pod.
+class PortUse(NamedTuple):
+    """The ports of a pod, by block: those that it takes, and those that no other pod may have taken."""
 
-    Attributes:
-        taken: Ports that it takes, by block.
-        wanted: Ports that no other pod may have taken, by block.
-    """
-
-    def __init__(
-        self, taken: tuple[tuple[PortBlock, int], ...], wanted: Mapping[PortBlock, int]
-    ) -> None:
-        self.taken = taken
-        self.wanted = wanted
+    taken: tuple[tuple[PortBlock, int], ...]
+    wanted: Mapping[PortBlock, int]
 
 
 def port_use(ports: Iterable[HostPort]) -> PortUse:

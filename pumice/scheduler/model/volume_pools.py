@@ -105,13 +105,13 @@ class _VolumeGroup:
         self._places[volume.name] = len(self.volumes)
         self.volumes.append(volume)
 
-    def take(self, name: str) -> None:
-        """A volume is free no more."""
-        del self._free[bisect_left(self._free, self._places[name])]
-
-    def give_back(self, name: str) -> None:
-        """A volume is free."""
-        insort(self._free, self._places[name])
+    def mark(self, name: str, *, free: bool) -> None:
+        """Count a volume as free, or as taken."""
+        place = self._places[name]
+        if free:
+            insort(self._free, place)
+        else:
+            del self._free[bisect_left(self._free, place)]
 
     def smallest(self, besides: Collection[str]) -> VolumeRecord | None:
         """The smallest free volume, the first by name among equals, of those that are not named."""
@@ -168,11 +168,7 @@ class VolumePool:
     def take(self, name: str, sign: int = 1) -> None:
         """Count a volume as taken, or as free again (-1)."""
         each = self._of[name]
-        group = self._groups[each.key]
-        if sign > 0:
-            group.take(name)
-        else:
-            group.give_back(name)
+        self._groups[each.key].mark(name, free=sign < 0)
         rows = self._reach.rows(each.key, each.affinity)
         if rows is None:
             self.everywhere -= sign

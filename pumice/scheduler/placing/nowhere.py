@@ -1,6 +1,6 @@
 """Why there is no domain for pods that are to be near to each other: one sentence with the domain that comes nearest, and its numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,6 @@ from pumice.scheduler.results import Reason, with_text
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
-
-_NO_DOMAIN = "NotEnoughResources"
 
 WITHOUT_PLUGIN = Reason(
     "NoNetworkTopology",
@@ -47,7 +45,7 @@ def why_nowhere(
     Of domains in which they were tried, `counts` has how many pods found a place; others are judged by arithmetic.
     """
     demand, limit = request.demands[0], request.limit.tier
-    shape = _largest(request.shapes)
+    shape = max(request.shapes, key=lambda shape: [need.amount for need in shape.needs])
     tried = [some for some in tried if len(some)]
     numbers: dict[str, Any] = {"pods": request.required, "highestTier": limit}
     if not tried:
@@ -97,7 +95,7 @@ def _reason(text: str, numbers: dict[str, Any], prefix: str, session: Session) -
     faults = [fault for found in session.levels.tree.faults.values() for fault in found]
     if faults:
         text = with_text(text, faults[0])
-    return Reason(_NO_DOMAIN, text, numbers, ("networkTopology",), numbers=numbers)
+    return Reason("NotEnoughResources", text, numbers, ("networkTopology",), numbers=numbers)
 
 
 def _one_of(tried: Sequence[SideBySide], limit: int | None) -> str:
@@ -114,10 +112,6 @@ def _beside(anchor: Domain, top: Domain, limit: int | None) -> str:
     if top.name == anchor.name:
         return f"{text}, which has no room; tier {limit} is the limit"
     return f"{text}, and {called(top)} (tier {top.tier}) has no room; tier {limit} is the limit"
-
-
-def _largest(shapes: Iterable[PodShape]) -> PodShape:
-    return max(shapes, key=lambda shape: [need.amount for need in shape.needs])
 
 
 def _scarcest(session: Session, shape: PodShape, rows: Ints) -> Need:

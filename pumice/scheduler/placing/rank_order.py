@@ -5,7 +5,7 @@ before it: into the same lowest domain, else into the one around it, and so on. 
 of them talk to each other across a switch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -79,44 +79,34 @@ class RankOrder:
         if not self._domain.children:
             return best(self._levels.rows(self._domain))
         counts = self._session.places.counts(least((task.shape,)), later=later)
-        for rows in self.parts(counts * ranking.pods.allowed, self._wanted):
+        for rows in self.parts(counts * ranking.pods.allowed):
             row = best(rows)
             if row != NOWHERE:
                 return row
         return NOWHERE
 
-    def parts(self, counts: Ints, wanted: int) -> Iterator[Ints]:
-        """Rows of nodes, the nearest first; nodes of one part are equally near.
+    def parts(self, counts: Ints) -> Iterator[Ints]:
+        """Rows of nodes, the nearest to the last pod first; nodes of one part are equally near.
 
-        Args:
-            counts: Pods that each row can take, an upper bound; domains that can take none are left out.
-            wanted: Pods that are still to be placed.
+        `counts` is an upper bound on the pods that each row can take; domains that can take none are left out.
         """
-        path = self._path()
-        inner = -1
-        for domain, place in reversed(path):
-            yield from self._inside(domain, counts, wanted, inner)
-            inner = place
-        if not path:
-            yield from self._inside(self._domain, counts, wanted)
+        inner: Domain | None = None
+        for domain in reversed(self._path()):
+            yield from self._inside(domain, counts, inner)
+            inner = domain
 
-    def _path(self) -> list[tuple[Domain, int]]:
-        """The domains around the last pod, from the outermost inwards, each with its place in the one around it."""
-        if self._last == NOWHERE:
-            return []
-        found: list[tuple[Domain, int]] = []
-        domain, place = self._domain, -1
-        while True:
-            found.append((domain, place))
-            if not domain.children:
-                return found
-            children = self._levels.children(domain)
+    def _path(self) -> list[Domain]:
+        """The domain, and those inside it that are around the last pod, from the outermost inwards."""
+        path = [self._domain]
+        while self._last != NOWHERE and path[-1].children:
+            children = self._levels.children(path[-1])
             place = int(children.codes[self._last])
             if place < 0:
-                return found
-            domain = children.domains[place]
+                break
+            path.append(children.domains[place])
+        return path
 
-    def _inside(self, domain: Domain, counts: Ints, wanted: int, tried: int = -1) -> Iterator[Ints]:
+    def _inside(self, domain: Domain, counts: Ints, tried: Domain | None) -> Iterator[Ints]:
         """Rows of a domain, without those of a domain in it that were tried already."""
         ahead: list[Domain | Ints] = [domain]
         while ahead:
@@ -126,17 +116,13 @@ class RankOrder:
                 continue
             children, rows = self._levels.children(each), self._levels.rows(each)
             own = rows[children.codes[rows] < 0]
-            stays = self._last != NOWHERE and tried < 0 and self._last in own
-            inner = self._order(children, counts, wanted)
-            parts = [children.domains[place] for place in inner if place != tried]
+            stays = self._last != NOWHERE and tried is None and self._last in own
+            parts = [part for part in self._order(children, counts) if part is not tried]
             ahead += [own, *reversed(parts)] if not stays else [*reversed(parts), own]
-            tried = -1
+            tried = None
 
-    def _order(self, domains: SideBySide, counts: Ints, wanted: int) -> Sequence[int]:
-        """Places of the domains that can take a pod: those that take the most first, then the fuller ones, then by name."""
-        room = np.minimum(domains.sums(counts), max(wanted, 1))
-        order = np.lexsort(
-            (-self._fullness(domains), -room)
-        )  # stable, so that the name decides last
-        found: list[int] = order[room[order] > 0].tolist()
-        return found
+    def _order(self, domains: SideBySide, counts: Ints) -> list[Domain]:
+        """The domains that can take a pod: those that take the most first, then the fuller ones, then by name."""
+        room = np.minimum(domains.sums(counts), max(self._wanted, 1))
+        order = np.lexsort((-self._fullness(domains), -room))  # stable: the name decides last
+        return [domains.domains[place] for place in order[room[order] > 0].tolist()]

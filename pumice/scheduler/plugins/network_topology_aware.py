@@ -42,7 +42,7 @@ class NetworkTopologyAware:
     def __init__(self, arguments: Arguments) -> None:
         weight = arguments.integer("weight")
         self._weight = weight if weight >= 0 else 1
-        self._weights = _Weights(arguments)
+        self._weights = _weights(arguments)
         fading = arguments.number("hypernode.binpack.normal-pod.fading")
         self._fading = fading if fading >= 0 else _FADING
         most = arguments.integer("hypernode.gradient.evict.max-hypernodes")
@@ -120,12 +120,16 @@ class NetworkTopologyAware:
             details |= {"hyperNode": domain.name, "tier": domain.tier}
         return Reason("NotEnoughResources", text, details, ("networkTopology",))
 
+    def _weight_of(self, resource: str) -> int:
+        """The weight of a resource; devices count unless they have a weight of their own."""
+        return self._weights.get(resource, int("/" in resource))
+
     def by_domain(self, pods: PodClass) -> "NodeFullness | None":
         """Scores of nodes by how full the domains around them are; None if nothing counts that the pods ask for."""
         counted = [
             (need.column, need.amount, weight)
             for need in pods.shape.needs
-            if need.amount and (weight := self._weights.of(need.name))
+            if need.amount and (weight := self._weight_of(need.name))
         ]
         if not counted:
             return None
@@ -141,7 +145,7 @@ class NetworkTopologyAware:
         counted = [
             (column, asked, weight)
             for name, (column, asked) in fit.asked.items()
-            if asked and (weight := self._weights.of(name))
+            if asked and (weight := self._weight_of(name))
         ]
         if not counted:
             return None
@@ -321,25 +325,17 @@ class NodeFullness:
             self._column[rows] = np.add.reduce(self._values.take(codes))
 
 
-class _Weights:
-    """Weights of resources; a negative one is 1. Devices count unless they have a weight of their own."""
-
-    def __init__(self, arguments: Arguments) -> None:
-        names = [name.strip() for name in arguments.text("hypernode.binpack.resources").split(",")]
-        given = {
-            "cpu": arguments.integer("hypernode.binpack.cpu"),
-            "memory": arguments.integer("hypernode.binpack.memory"),
-            **{
-                name: arguments.integer(f"hypernode.binpack.resources.{name}")
-                for name in names
-                if name
-            },
-        }
-        self._given = {name: weight if weight >= 0 else 1 for name, weight in given.items()}
-
-    def of(self, resource: str) -> int:
-        """The weight of a resource."""
-        return self._given.get(resource, int("/" in resource))
+def _weights(arguments: Arguments) -> dict[str, int]:
+    """Weights of resources by name; a negative one is 1."""
+    names = [name.strip() for name in arguments.text("hypernode.binpack.resources").split(",")]
+    given = {
+        "cpu": arguments.integer("hypernode.binpack.cpu"),
+        "memory": arguments.integer("hypernode.binpack.memory"),
+        **{
+            name: arguments.integer(f"hypernode.binpack.resources.{name}") for name in names if name
+        },
+    }
+    return {name: weight if weight >= 0 else 1 for name, weight in given.items()}
 
 
 SPEC = PluginSpec(

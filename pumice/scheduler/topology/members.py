@@ -147,7 +147,6 @@ class MemberTable:
         self._by_name: dict[str, set[str]] = {}
         self._patterns: dict[str, _Pattern] = {}
         self._by_label: dict[str, dict[str, set[str]]] = {}
-        self._by_any_label: dict[str, None] = {}
         self._has_new = False
 
     # -- HyperNodes --------------------------------------------------------------------------
@@ -167,8 +166,6 @@ class MemberTable:
             known.users.add(name)
         for selector in selectors.labels:
             key, values = _one_label(selector)
-            if not key:
-                self._by_any_label[name] = None
             for value in values:
                 self._by_label.setdefault(key, {}).setdefault(value, set()).add(name)
 
@@ -193,7 +190,6 @@ class MemberTable:
             users.discard(name)
             if not users:
                 del self._patterns[pattern]
-        self._by_any_label.pop(name, None)
         for selector in selectors.labels:
             key, values = _one_label(selector)
             by_value = self._by_label.get(key, {})
@@ -229,10 +225,9 @@ class MemberTable:
         for pattern in self._patterns.values():
             if name in pattern.names:
                 found |= pattern.users
-        asked = set(self._by_any_label)
-        if self._by_label:
-            for key in self._by_label.keys() & labels.keys():
-                asked |= self._by_label[key].get(labels[key], set())
+        asked = set(self._by_label.get("", {}).get("", ()))
+        for key in self._by_label.keys() & labels.keys():
+            asked |= self._by_label[key].get(labels[key], set())
         found.update(each for each in asked if _any_matches(self._selectors[each], labels))
         return found
 
@@ -264,11 +259,11 @@ class _Pattern:
 
 
 def _one_label(selector: LabelSelector) -> tuple[str, Iterable[str]]:
-    """A label that each selected node has, and its possible values; an empty key if there is none."""
+    """A label that each selected node has, and its possible values; without one an empty key and an empty value."""
     for key, operator, values in selector.expressions():
         if operator == "In":
             return key, values
-    return "", ()
+    return "", ("",)
 
 
 def _any_matches(selectors: Selectors, labels: Labels) -> bool:
