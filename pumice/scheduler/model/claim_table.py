@@ -13,7 +13,7 @@ from pumice.scheduler.model.attachments import Attached, AttachmentTable, More
 from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.claim_choices import ClaimChoices, Waiting
 from pumice.scheduler.model.claim_objects import ClaimObjects
-from pumice.scheduler.model.claims import ZONES, Zone, ephemeral_claim_names
+from pumice.scheduler.model.claims import ZONES, Zone, claim_names
 from pumice.scheduler.model.node_selection import NodeSelection
 from pumice.scheduler.model.tasks import NEEDS_ROOM, TENTATIVE, SchedulingStatus, TaskInfo
 
@@ -37,10 +37,8 @@ class ClaimTable:
     def __init__(self, reach: NodeSelection, *, assumes_bound: bool = False) -> None:
         """Make an empty table.
 
-        Args:
-            reach: From which nodes volumes can be reached.
-            assumes_bound: Whether a claim that is not known counts as bound, to a volume that every node reaches:
-                for simulations, whose files rarely hold claims.
+        With `assumes_bound`, for simulations, whose files rarely hold claims, a claim that is not known counts as bound to a volume
+        that every node reaches.
         """
         self._reach = reach
         self._assumes_bound = assumes_bound
@@ -77,8 +75,9 @@ class ClaimTable:
             named[task.key] = None
             if len(named) > 1:
                 self._shared.add(key)
-        for name in ephemeral_claim_names(task.name, pod.spec.volumes):
-            self._pods[f"{task.namespace}/{name}"] = (task.name, task.uid)
+        for name, is_ephemeral in claim_names(task.name, pod.spec.volumes):
+            if is_ephemeral:
+                self._pods[f"{task.namespace}/{name}"] = (task.name, task.uid)
 
     def unmention(self, task: TaskInfo) -> None:
         """Record that a pod with claims is gone."""

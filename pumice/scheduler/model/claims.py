@@ -26,20 +26,13 @@ Zone = tuple[str, frozenset[str]]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
-def claim_names(pod: str, volumes: Sequence[PodVolume] | None) -> Iterator[str]:
-    """Names of the claims that a pod mounts; a generic ephemeral volume has one named `<pod>-<volume>`."""
+def claim_names(pod: str, volumes: Sequence[PodVolume] | None) -> Iterator[tuple[str, bool]]:
+    """Names of the claims that a pod mounts, and whether each is of a generic ephemeral volume, which is named `<pod>-<volume>`."""
     for volume in volumes or ():
         if volume.persistent_volume_claim is not None:
-            yield volume.persistent_volume_claim.claim_name
+            yield volume.persistent_volume_claim.claim_name, False
         elif volume.ephemeral is not None:
-            yield f"{pod}-{volume.name}"
-
-
-def ephemeral_claim_names(pod: str, volumes: Sequence[PodVolume] | None) -> Iterator[str]:
-    """Names of the claims of a pod's generic ephemeral volumes."""
-    for volume in volumes or ():
-        if volume.persistent_volume_claim is None and volume.ephemeral is not None:
-            yield f"{pod}-{volume.name}"
+            yield f"{pod}-{volume.name}", True
 
 
 class WantedVolume(NamedTuple):

@@ -170,14 +170,9 @@ def least(shapes: Sequence[PodShape]) -> Needs:
 
 
 def places(needs: Sequence[Needs], free: Ints) -> Ints:
-    """How many pods fit into rows of free resources.
+    """How many pods, of each kind, fit into rows of free resources.
 
-    Args:
-        needs: What one pod takes, for each kind of pods.
-        free: Milli-units by row and column; columns that it lacks count as empty.
-
-    Returns:
-        Counts by kind and row.
+    `free` has milli-units by row and column; columns that it lacks count as empty. The counts are by kind and row.
     """
     columns = sorted({column for each in needs for column, _ in each})
     amounts = np.zeros((len(needs), len(columns)), dtype=np.int64)

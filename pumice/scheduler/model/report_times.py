@@ -44,13 +44,7 @@ class Report:
     __slots__ = ("_told", "cause", "since", "written")
 
     def __init__(self, cause: Cause, now: float, *, told: bool = False) -> None:
-        """Begin with a cause.
-
-        Args:
-            cause: The cause.
-            now: The moment, UNIX seconds.
-            told: An earlier scheduler has already reported it.
-        """
+        """Begin with a cause at a moment, UNIX seconds; `told` if an earlier scheduler has already reported it."""
         self.cause = cause
         self.since = now
         self._told: Cause | None = cause if told else None
@@ -62,13 +56,9 @@ class Report:
             self.cause, self.since = cause, now
 
     def due(self, message: str, standing: str | None, patience: float, numbers: float) -> float:
-        """Time at which a message is to be written, in UNIX seconds; `NEVER` if the object already has it.
+        """Time at which a message is to be written, in UNIX seconds; `NEVER` if it is the one that the object has (None if it has none).
 
-        Args:
-            message: The message.
-            standing: The message that the object has; None if it has none.
-            patience: Seconds for which the cause must have lasted.
-            numbers: Seconds between two messages of one cause.
+        The cause must have lasted for `patience` seconds; between two messages of one cause there are `numbers` seconds.
         """
         if standing is None or self._told != self.cause:
             return self.since + patience

@@ -154,7 +154,7 @@ class ShapeTable:
             _scored(spec),
             placement,
             tuple(sorted(set(_host_ports(spec)))),
-            tuple(f"{meta.namespace}/{name}" for name in claim_names(meta.name, spec.volumes)),
+            tuple(f"{meta.namespace}/{name}" for name, _ in claim_names(meta.name, spec.volumes)),
             (*_hard_rules(spec), *long),
             _is_revocable(meta),
             peer_rules(pod),

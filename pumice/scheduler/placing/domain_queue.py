@@ -17,7 +17,7 @@ from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
+from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
 
@@ -34,36 +34,30 @@ def to_try(
 
 def knows_its_nodes(session: Session, job: JobInfo) -> bool:
     """Whether nodes may be chosen for a gang one by one: not if its sub-groups must each be in one domain, or if it must and no plugin seeks one."""
-    if any(limit.is_hard for limit in _limits(session, job, whole=False)):
+    whole, parts = _limits(session, job)
+    if any(part.is_hard for part in parts):
         return False
-    return _gets_domain(session, job) or not any(limit.is_hard for limit in _limits(session, job))
+    return not whole.is_hard or _gets_domain(session, job)
 
 
 def seeks_domain(session: Session, job: JobInfo) -> bool:
     """Whether something is said about the network that may make a difference."""
-    limits = _limits(session, job)
-    if not limits:
-        return False
-    if any(limit.is_hard for limit in limits):
-        return True
-    return (
-        any(limit.tier for limit in limits)
-        and session.levels.tree.has_hyper_nodes
-        and _gets_domain(session, job)
-    )
+    whole, parts = _limits(session, job)
+    for limit in (whole, *parts):
+        if limit.is_hard:
+            return True
+        if limit.tier and session.levels.tree.has_hyper_nodes and _gets_domain(session, job):
+            return True
+    return False
 
 
-def _limits(session: Session, job: JobInfo, *, whole: bool = True) -> Sequence[Limit]:
-    """The limits of a gang and of its policies, as far as they say something."""
+def _limits(session: Session, job: JobInfo) -> tuple[Limit, Sequence[Limit]]:
+    """The limit of a gang, and those of its policies."""
     if job.group is None or session.extensions.ignores_network:
-        return ()
-    spec = job.group.spec
-    if spec.network_topology is None and spec.sub_group_policy is None:
-        return ()
-    said = [each.network_topology for each in spec.sub_group_policy or ()]
-    if whole:
-        said.append(spec.network_topology)
-    return [limit_of(each, session.levels) for each in said if each is not None]
+        return NO_LIMIT, ()
+    spec, levels = job.group.spec, session.levels
+    parts = [limit_of(each.network_topology, levels) for each in spec.sub_group_policy or ()]
+    return limit_of(spec.network_topology, levels), parts
 
 
 def _gets_domain(session: Session, job: JobInfo) -> bool:
@@ -81,8 +75,9 @@ class DomainQueue:
         self._rest: PodQueue | Units | None = None
         self._members = MembersOf(session, job)
         self._last: Collection[str] = ()
-        topology = job.group.spec.network_topology if job.group is not None else None
-        self._limit = limit_of(topology, session.levels)
+        self._limit, parts = _limits(session, job)
+        problems = [each.problem for each in (self._limit, *parts) if each.problem]
+        self._problem = problems[0] if problems else None
 
     def __bool__(self) -> bool:
         return bool(self._pods if self._rest is None else self._rest)
@@ -125,15 +120,10 @@ class DomainQueue:
     def _why_hopeless(self) -> Reason | None:
         """Why no domain can be meant, or none may be used any more; None if one may."""
         session, job = self._session, self._job
-        policies = (job.group.spec.sub_group_policy if job.group is not None else None) or ()
-        limits = [
-            limit_of_part(each.network_topology, self._limit, session.levels) for each in policies
-        ]
         if not _gets_domain(session, job):
             return WITHOUT_PLUGIN
-        problem = next((each.problem for each in (self._limit, *limits) if each.problem), None)
-        if problem is not None or not self._limit.is_hard:
-            return problem
+        if self._problem is not None or not self._limit.is_hard:
+            return self._problem
         anchor = self._members[None].anchor
         if anchor is not None and self._limit.tier is not None and anchor.tier > self._limit.tier:
             return spread_too_far(anchor, self._limit.tier)

@@ -160,7 +160,7 @@ class DomainTurn:
         steps: Steps = ()
         if not (keep and placed):
             steps = self._statement.cut(before)
-            self._members.forget()
+            self._members.clear()
         return _Serving(placed, score, steps)
 
     def _unit(self, units: Units, unit: Unit, around: Around) -> float | None:

@@ -108,33 +108,26 @@ class Members:
         return self._in_order[max(place - 1, 0)][1]
 
 
-class MembersOf:
-    """Members of a gang and of its sub-groups, kept from turn to turn of the gang."""
+class MembersOf(dict[SubGroup | None, Members]):
+    """Members of a gang (None) and of its sub-groups, kept from turn to turn of the gang; cleared when decisions are undone."""
 
     def __init__(self, session: Session, job: JobInfo) -> None:
+        super().__init__()
         self._session = session
         self._job = job
-        self._known: dict[SubGroup | None, Members] = {}
 
-    def __getitem__(self, group: SubGroup | None) -> Members:
-        """Those of a sub-group, or of the gang."""
-        known = self._known.get(group)
-        if known is None:
-            tasks = (self._job if group is None else group).tasks.values()
-            known = self._known[group] = Members(self._session, tasks)
-        return known
+    def __missing__(self, group: SubGroup | None) -> Members:
+        tasks = (self._job if group is None else group).tasks.values()
+        found = self[group] = Members(self._session, tasks)
+        return found
 
     def note(self, tasks: Iterable[TaskInfo]) -> None:
         """Look again at pods which may have got places, or lost them."""
         groups = self._job.sub_groups
         for task in tasks:
             group = groups.of(task) if groups is not None else None
-            for each in {None, group} & self._known.keys():
-                self._known[each].note([task])
-
-    def forget(self) -> None:
-        """Read all again, because decisions were undone."""
-        self._known.clear()
+            for each in {None, group} & self.keys():
+                self[each].note([task])
 
 
 class DomainRequest:
