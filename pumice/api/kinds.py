@@ -49,6 +49,16 @@ class Kind(msgspec.Struct, frozen=True, cache_hash=True):
         """Name in RBAC rules and error messages: `plural` or `plural.group`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    @property
+    def singular(self) -> str:
+        """Name of one object in output, as kubectl writes it: `singular.group`."""
+        return f"{self.kind.lower()}.{self.group}" if self.group else self.kind.lower()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What users write for the kind before a name; the usual one first."""
+        return (self.kind.lower(), self.plural, *self.short_names, self.singular, self.resource)
+
     def collection(self, namespace: str | None = None) -> str:
         """Path of the collection; without a namespace, over all namespaces."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"

@@ -19,6 +19,7 @@ from pumice.cli.options import (
     Server,
     StallTimeout,
     namespace_option,
+    read_seconds,
     scheduler_name_option,
     settings_option,
     whole_number,
@@ -136,7 +137,7 @@ def controller(
     components.start_logs(log_level, context.args)
     plugins = registry()
     lease_times = components.read_lease_times(election)
-    stall_seconds = components.read_seconds("--stall-timeout", stall_timeout)
+    stall_seconds = read_seconds("--stall-timeout", stall_timeout)
 
     def make(client: "Client") -> "ControllerWorker":
         process = ControllerSettings(

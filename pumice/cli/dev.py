@@ -14,7 +14,15 @@ from pumice.api import kinds
 from pumice.api.messages import counted
 from pumice.cli.exits import REFUSED, UserError, finish
 from pumice.cli.files.configuration import read_config
-from pumice.cli.options import Level, MetricsPort, Output, config_option, port_option, state_option
+from pumice.cli.options import (
+    Level,
+    MetricsPort,
+    Output,
+    config_option,
+    port_option,
+    read_seconds,
+    state_option,
+)
 from pumice.cli.output import Format, note, paint, table, write, write_json
 from pumice.cli.running.local import (
     HostPathOption,
@@ -137,7 +145,7 @@ def dev(
     from pumice.cli.development.dev_state import log_life
     from pumice.cli.files.manifests import read
     from pumice.cli.processes import logs
-    from pumice.cli.processes.components import read_seconds, run
+    from pumice.cli.processes.components import run
     from pumice.embedded import NodeTimings
 
     objects = read(state) if state else []

@@ -45,36 +45,6 @@ EXAMPLES = (
     "pumice explain -A",
 )
 
-_WORDS = {
-    "job": ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh"),
-    "queue": (
-        "queue",
-        "queues",
-        "q",
-        "queue.scheduling.volcano.sh",
-        "queues.scheduling.volcano.sh",
-    ),
-    "pod": ("pod", "pods", "po"),
-    "jobflow": ("jobflow", "jobflows", "jf", "jobflow.flow.volcano.sh", "jobflows.flow.volcano.sh"),
-    "cronjob": (
-        "cronjob",
-        "cronjobs",
-        "cj",
-        "cronvcjob",
-        "cronvj",
-        "cronjob.batch.volcano.sh",
-        "cronjobs.batch.volcano.sh",
-    ),
-    "hypernode": (
-        "hypernode",
-        "hypernodes",
-        "hn",
-        "hypernode.topology.volcano.sh",
-        "hypernodes.topology.volcano.sh",
-    ),
-}
-"""Words that are accepted before the name; those of HyperNodes also without one."""
-
 _DEFAULT = "This is computed with Pumice's default configuration; if the scheduler has another one, name it by --config FILE."
 
 _EXPECTED = "expected job/NAME, queue/NAME, pod/NAME, jobflow/NAME, cronjob/NAME, hypernode/NAME or hypernodes"
@@ -108,11 +78,10 @@ def _complete(context: typer.Context, incomplete: str) -> list[str]:
     from pumice.cli.live.names import names
 
     resources = _kinds()
-    kinds = {word: kind for key, kind in resources.items() for word in _WORDS[key]}
     before, slash, name = incomplete.rpartition("/")
     typed = context.params.get("target") or [before]
-    if (kind := kinds.get(typed[0].lower())) is not None:
-        return [f"{before}{slash}{each}" for each in names(context, kind, name)]
+    if (key := _words().get(typed[0].lower())) is not None:
+        return [f"{before}{slash}{each}" for each in names(context, resources[key], name)]
     words = [each for each in resources if each.startswith(incomplete)]
     return [] if typed[0] else [*words, *names(context, JOB, incomplete)]
 
@@ -132,7 +101,14 @@ def _kinds() -> "dict[str, Kind]":
     """What can be named, by the first of its words."""
     from pumice.api.kinds import CRON_JOB, HYPER_NODE, JOB, JOB_FLOW, POD, QUEUE
 
-    return dict(zip(_WORDS, (JOB, QUEUE, POD, JOB_FLOW, CRON_JOB, HYPER_NODE), strict=True))
+    kinds = (JOB, QUEUE, POD, JOB_FLOW, CRON_JOB, HYPER_NODE)
+    return {each.kind.lower(): each for each in kinds}
+
+
+def _words() -> dict[str, str]:
+    """Words that are accepted before the name, with the first word of their kind; those of HyperNodes also without a name."""
+    found = {word: key for key, kind in _kinds().items() for word in kind.words}
+    return found | {"cj": "cronjob"}
 
 
 def explain(
@@ -211,7 +187,7 @@ def _target(words: list[str]) -> Target | None:
         return None
     shown = " ".join(words)
     if len(words) == 1:
-        if words[0].lower() in _WORDS["hypernode"]:
+        if _words().get(words[0].lower()) == "hypernode":
             return "hypernode", ""
         word, slash, name = words[0].rpartition("/")
         word = word if slash else "job"
@@ -219,10 +195,9 @@ def _target(words: list[str]) -> Target | None:
         word, name = words
     else:
         raise UserError(f"{shown!r}: {_EXPECTED}")
-    for kind, spellings in _WORDS.items():
-        if word.lower() in spellings and name:
-            return kind, name
     spelt = word.lower()
+    if name and spelt in (kinds := _words()):
+        return kinds[spelt], name
     hint = ""
     if spelt.partition(".")[0] in ("podgroup", "podgroups", "pg"):
         hint = "; a PodGroup is explained with its Job, or with one of its pods"
@@ -340,7 +315,7 @@ class _ExplainRun:
         try:
             return await get(client, _kinds()[kind], name, where)
         except UserError as error:
-            meant = next((word for word, all_ in _WORDS.items() if name in all_), None)
+            meant = _words().get(name)
             if meant is None:
                 raise
             message = f"{error}; of a kind, name one: `pumice explain {meant} NAME`"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pumice.api.fields import plain
-from pumice.cli.exits import UserError
 from pumice.cli.files.configuration import read_config
 from pumice.cli.live.names import complete_jobs
 from pumice.cli.live.sessions import get, listed, name_of, run
@@ -20,6 +19,7 @@ from pumice.cli.options import (
     OrderOptions,
     SchedulerConfig,
     Watch,
+    read_seconds,
 )
 from pumice.cli.output import Form, ListForm, ListPrinter, note, write_result
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 HELP = "List Jobs and why each waits; logs, suspend, resume."
 
-_WORDS = ("job", "jobs", "vcjob", "vj", "job.batch.volcano.sh", "jobs.batch.volcano.sh")
-_RESOURCE = "job.batch.volcano.sh"
 
 _Names = Annotated[
     list[str],
@@ -89,7 +87,7 @@ def get_job(
     run(
         _show(
             cluster,
-            name_of(name, *_WORDS),
+            _name_of(name),
             namespace,
             read_config(config) if config else None,
             output,
@@ -122,16 +120,8 @@ def logs_of_job(
     Each line begins with its pod, and the container if the pod has several. You need the rights of `kubectl logs`: list
     pods and get pods/log. At most 200 logs are read, and 100 followed.
     """
-    seconds = None
-    if since is not None:
-        from pumice.api.durations import duration_problem, parse_seconds
-
-        found = parse_seconds(since)
-        if not found:
-            problem = duration_problem(since) or "expected more than 0; write for example 10m"
-            raise UserError(f"--since {since}: {problem}")
-        seconds = math.ceil(found)
-    run(_logs(cluster, name_of(name, *_WORDS), namespace, (task, failed, seconds), follow))
+    seconds = None if since is None else math.ceil(read_seconds("--since", since))
+    run(_logs(cluster, _name_of(name), namespace, (task, failed, seconds), follow))
 
 
 async def _logs(
@@ -213,11 +203,15 @@ def _order(
     options: OrderOptions,
     cluster: ClusterOptions,
 ) -> None:
-    from pumice.api.kinds import JOB
     from pumice.cli.live.commands import CommandRequests
 
-    wanted = [name_of(each, *_WORDS) for each in names]
-    CommandRequests(operation, JOB, _RESOURCE, options).run(cluster, wanted, namespace)
+    CommandRequests(operation, options).run(cluster, names, namespace)
+
+
+def _name_of(text: str) -> str:
+    from pumice.api.kinds import JOB
+
+    return name_of(text, JOB)
 
 
 class _Listing:
@@ -275,7 +269,7 @@ class _Listing:
         wide = self._output is ListForm.WIDE
         self._printer.show(
             {"jobs": rows, "notAllowed": forbidden},
-            [f"{_RESOURCE}/{each['name']}" for each in rows],
+            [f"{JOB.singular}/{each['name']}" for each in rows],
             lambda: list_table(rows, where, wide=wide, now=now),
             _remark(forbidden),
         )
@@ -313,7 +307,7 @@ async def _show(
     now = time.time()
     forbidden = seen.forbidden if seen else []
     found = details(jobs[0], job_rows(jobs, seen, config, now)[0]) | {"notAllowed": forbidden}
-    write_result(output, found, [f"{_RESOURCE}/{name}"], lambda: details_text(found, now))
+    write_result(output, found, [f"{JOB.singular}/{name}"], lambda: details_text(found, now))
     if output is Form.TEXT and forbidden:
         note(plain(_remark(forbidden)))
 

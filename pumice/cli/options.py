@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from pumice.cli.exits import UserError
 from pumice.cli.output import Form, Format, ListForm
 
 if TYPE_CHECKING:
@@ -53,6 +54,23 @@ def whole_number(least: int, most: int | None = None) -> Callable[[object], int]
         return found
 
     return parsed
+
+
+def read_seconds(option: str, text: str) -> float:
+    """Read a duration: `500ms`, `1s`, `1m30s`, or seconds.
+
+    Raises:
+        UserError: The text is not a duration, or not above zero.
+    """
+    from pumice.api.durations import parse_seconds
+
+    try:
+        seconds: float | None = float(text)
+    except ValueError:
+        seconds = parse_seconds(text)
+    if seconds is None or not 0 < seconds < float("inf"):
+        raise UserError(f"{option} {text!r}: expected a duration such as 500ms, 1s or 2m")
+    return seconds
 
 
 def output_option(text: str) -> Any:

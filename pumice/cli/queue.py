@@ -5,14 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from pumice.cli.live.names import complete_queues
-from pumice.cli.live.sessions import listed, name_of, run
+from pumice.cli.live.sessions import listed, run
 from pumice.cli.options import ClusterOptions, LabelSelector, ListOutput, OrderOptions, Watch
 from pumice.cli.output import ListForm, ListPrinter, age, table
 
 HELP = "List queues, open and close them."
 
-_WORDS = ("queue", "queues", "q", "queue.scheduling.volcano.sh", "queues.scheduling.volcano.sh")
-_RESOURCE = "queue.scheduling.volcano.sh"
 _COLOURS = {"Open": "green", "Closing": "yellow", "Closed": "red", "Unknown": "red"}
 _COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
 
@@ -84,11 +82,9 @@ VERBS = {
 def _order(
     operation: str, names: list[str], options: OrderOptions, cluster: ClusterOptions
 ) -> None:
-    from pumice.api.kinds import QUEUE
     from pumice.cli.live.commands import CommandRequests
 
-    wanted = [name_of(each, *_WORDS) for each in names]
-    CommandRequests(operation, QUEUE, _RESOURCE, options).run(cluster, wanted, "default")
+    CommandRequests(operation, options).run(cluster, names, "default")
 
 
 async def _list(
@@ -103,7 +99,7 @@ async def _list(
         while True:
             found, version = await listed(client, QUEUE, None, selector)
             rows = sorted(map(_row, found), key=lambda each: str(each["name"]))
-            names = [f"{_RESOURCE}/{each['name']}" for each in rows]
+            names = [f"{QUEUE.singular}/{each['name']}" for each in rows]
             wide, now = output is ListForm.WIDE, time.time()
             printer.show({"queues": rows}, names, lambda: _table(rows, wide, now))  # noqa: B023
             if not watch:

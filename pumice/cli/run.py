@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from pumice.cli.exits import UserError, finish
+from pumice.cli.exits import finish
 from pumice.cli.files.configuration import read_config
-from pumice.cli.options import Files, config_option
+from pumice.cli.options import Files, Level, config_option, read_seconds
 from pumice.cli.running.local import (
     HostPathOption,
     ImageOption,
@@ -74,26 +74,18 @@ def run(
     Exit code 1: a Job failed, was aborted or terminated, or cannot be placed. Exit code 2: a file cannot be read, an object is
     refused, asks for something that is not there, or namespaces cannot be made.
     """
-    from pumice.api.durations import duration_problem, parse_seconds
     from pumice.cli.files.manifests import named, read
-    from pumice.cli.options import Level
     from pumice.cli.processes import logs
     from pumice.cli.running import following
     from pumice.cli.running.plan import RunPlan
 
-    seconds = None
-    if timeout is not None:
-        seconds = parse_seconds(timeout)
-        if not seconds:
-            problem = duration_problem(timeout) or "expected more than 0; write for example 10m"
-            raise UserError(f"--timeout {timeout}: {problem}")
     plan = RunPlan(
         manifests=named(read(files)),
         nodes=local_nodes(nodes),
         images=read_images(image or ()),
         allowed=read_allowed(allow_host_path or ()),
         config=read_config(config),
-        timeout=seconds,
+        timeout=None if timeout is None else read_seconds("--timeout", timeout),
         keep=keep,
     )
     logs.configure(json=False, level=Level.WARNING)

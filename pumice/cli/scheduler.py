@@ -17,6 +17,7 @@ from pumice.cli.options import (
     StallTimeout,
     config_option,
     output_option,
+    read_seconds,
     scheduler_name_option,
 )
 from pumice.cli.output import Format
@@ -106,8 +107,8 @@ def scheduler(
     components.report_ignored(unknown)
     text = config_text(config)
     scheduling = read_config(config, text)
-    seconds = components.read_seconds("--schedule-period", period)
-    budget = components.read_seconds("--cycle-budget", cycle_budget)
+    seconds = read_seconds("--schedule-period", period)
+    budget = read_seconds("--cycle-budget", cycle_budget)
     lease_times = components.read_lease_times(election)
     stall_seconds = _read_stall(stall_timeout, budget)
 
@@ -137,7 +138,6 @@ def _read_stall(text: str, budget: float) -> float:
     Raises:
         UserError: The text is not a duration, or a cycle that keeps its budget in seconds could take as long.
     """
-    from pumice.cli.processes.components import read_seconds
     from pumice.scheduler.budget import GANG_LIMIT
 
     stall_seconds = read_seconds("--stall-timeout", text)

@@ -19,7 +19,7 @@ from pumice.api.kinds import COMMAND, JOB, QUEUE, Kind
 from pumice.api.messages import counted
 from pumice.api.meta import Raw
 from pumice.cli import exits
-from pumice.cli.live.sessions import error_text, get, run
+from pumice.cli.live.sessions import error_text, get, name_of, run
 from pumice.cli.options import ClusterOptions, OrderOptions
 from pumice.cli.output import Form, note, paint, write_result
 from pumice.cluster.errors import ApiError, Forbidden, Gone, NotFound, Unavailable
@@ -86,14 +86,8 @@ OPERATIONS: Mapping[str, Operation] = {
 class CommandRequests:
     """One operation on some objects, with the options of a verb."""
 
-    def __init__(self, operation: str, kind: Kind, resource: str, options: OrderOptions) -> None:
+    def __init__(self, operation: str, options: OrderOptions) -> None:
         """Read the options.
-
-        Args:
-            operation: Name of the operation.
-            kind: Kind of the objects.
-            resource: Its name in the output, with the group.
-            options: How long to wait, and the form of the result.
 
         Raises:
             UserError: The timeout is no duration.
@@ -104,17 +98,20 @@ class CommandRequests:
                 f"--timeout {options.timeout!r}: expected a duration such as 30s or 2m, or 0"
             )
         self._operation = OPERATIONS[operation]
-        self._kind, self._resource = kind, resource
         self._wait, self._seconds, self._form = options.wait, seconds, options.output
 
-    def run(self, cluster: ClusterOptions, names: Sequence[str], namespace: str | None) -> None:
-        """Carry the operation out for each object, print the results, and exit with code 1 if one is not done.
+    def run(self, cluster: ClusterOptions, given: Sequence[str], namespace: str | None) -> None:
+        """Carry the operation out for each object, `NAME` or `KIND/NAME`, print the results, and exit with code 1 if one is not done.
 
         Raises:
             UserError: An object does not exist, and nothing was done; or the API server cannot be reached.
         """
+        names = [name_of(each, self._operation.kind) for each in given]
         results = run(self._all(cluster, names, namespace), only_reads=False)
-        titles = [f"{self._resource}/{each['object'].rpartition('/')[2]}" for each in results]
+        titles = [
+            f"{self._operation.kind.singular}/{each['object'].rpartition('/')[2]}"
+            for each in results
+        ]
         done = [(title, each) for title, each in zip(titles, results, strict=True) if each["done"]]
         if done or self._form is not Form.TEXT:
             write_result(
@@ -139,7 +136,7 @@ class CommandRequests:
         async with cluster.connect() as client:
             where = namespace or client.connection.namespace
             # All are read before the first is changed, so that a wrong name changes nothing.
-            found = [await get(client, self._kind, name, where) for name in names]
+            found = [await get(client, self._operation.kind, name, where) for name in names]
             operations = [self._one(client, raw, where) for raw in found]
             return list(await asyncio.gather(*operations))
 

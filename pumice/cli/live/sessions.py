@@ -224,13 +224,13 @@ def _not_installed(kind: "Kind") -> str:
     return f"the cluster has no kind {kind.kind} ({kind.api_version}): install Pumice, or its CRDs"
 
 
-def name_of(text: str, *words: str) -> str:
+def name_of(text: str, kind: "Kind") -> str:
     """The name in `NAME` or `KIND/NAME`.
 
     Raises:
         UserError: It is of another kind, or empty.
     """
     word, slash, name = text.rpartition("/")
-    if not name or (slash and word.lower() not in words):
-        raise UserError(f"{text!r}: expected NAME or {words[0]}/NAME")
+    if not name or (slash and word.lower() not in kind.words):
+        raise UserError(f"{text!r}: expected NAME or {kind.words[0]}/NAME")
     return name

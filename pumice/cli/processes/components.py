@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pumice.cli.exits import FINE, REFUSED, UserError, finish
 from pumice.cli.live.sessions import error_text
-from pumice.cli.options import ElectionOptions, Level
+from pumice.cli.options import ElectionOptions, Level, read_seconds
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -197,23 +197,6 @@ def in_cluster() -> bool:
 def identity() -> str:
     """A unique name of this process."""
     return f"{socket.gethostname()}_{os.getpid()}"
-
-
-def read_seconds(option: str, text: str) -> float:
-    """Read a duration: `500ms`, `1s`, `1m30s`, or seconds.
-
-    Raises:
-        UserError: The text is not a duration, or not above zero.
-    """
-    from pumice.api.durations import parse_seconds
-
-    try:
-        seconds: float | None = float(text)
-    except ValueError:
-        seconds = parse_seconds(text)
-    if seconds is None or not 0 < seconds < float("inf"):
-        raise UserError(f"{option} {text!r}: expected a duration such as 500ms, 1s or 2m")
-    return seconds
 
 
 def read_lease_times(election: ElectionOptions) -> "LeaseTimes":

@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_said(kubelets: Kubelets) -> None:
     assert "job/trian: there is no such Job in namespace default" in told.err
     told = ran("job", "logs", "train", "--since", "soon", "--master", kubelets.url)
     assert told.code == 2
-    assert "--since soon" in told.err
+    assert "--since 'soon'" in told.err
 
 
 def test_the_rights_of_kubectl_logs_are_enough(kubelets: Kubelets) -> None:
