@@ -5,6 +5,7 @@ As text it has one sentence first, then the details.
 
 import enum
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -206,33 +207,24 @@ def _target(words: list[str]) -> Target | None:
     raise UserError(f"{shown!r}: {_EXPECTED}{hint}")
 
 
+@dataclass(slots=True)
 class _ExplainRun:
     """One explanation, or one after each change."""
 
-    def __init__(
-        self,
-        target: Target | None,
-        config: "Config",
-        output: _Form,
-        watch: bool,
-        logs: int = 0,
-        forecasts: bool = False,
-        is_default: bool = False,
-    ) -> None:
-        self._target = target
-        self._is_default = is_default
-        self._config = config
-        self._output = output
-        self._watch = watch
-        self._logs = logs
-        self._printed: str | None = None
-        self._forecasts = forecasts
+    target: Target | None
+    config: "Config"
+    output: _Form
+    watch: bool
+    logs: int = 0
+    forecasts: bool = False
+    is_default: bool = False
+    printed: str | None = None
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
         async with cluster.connect() as client:
             where = None if everywhere else namespace or client.connection.namespace
             while True:
-                if self._target and self._target[0] == "hypernode":
+                if self.target and self.target[0] == "hypernode":
                     from pumice.cli.live.observed import observe_network
 
                     seen = await observe_network(client)
@@ -240,7 +232,7 @@ class _ExplainRun:
                 else:
                     seen, found = await self._look(client, where)
                     self._print(found)
-                if not self._watch:
+                if not self.watch:
                     return
                 from pumice.cli.live.observed import change
 
@@ -260,7 +252,7 @@ class _ExplainRun:
         from pumice.cli.live.simulated import Follower, simulated
         from pumice.scheduler.plugins.fairshare import NAME, storage
 
-        kind = self._target[0] if self._target else ""
+        kind = self.target[0] if self.target else ""
         raw: Any = await self._named(client, where) if kind else None
         if kind == "jobflow":
             from pumice.cli.workflows import explain_job_flow
@@ -270,10 +262,10 @@ class _ExplainRun:
             from pumice.cli.workflows import explain_cron_job
 
             return await explain_cron_job(client, raw, time.time())
-        option = self._config.plugin(NAME)
+        option = self.config.plugin(NAME)
         usage = storage(option.arguments) if option is not None else None
         seen = await observe(client, where, usage=usage)
-        now, config = time.time(), self._config
+        now, config = time.time(), self.config
         simulate = Follower(config).follow
         found: Any
         if kind == "job":
@@ -281,7 +273,7 @@ class _ExplainRun:
             names = {each["name"] for each in found["pods"]}
             pods = [each for each in seen.objects.pods if _is_in(each, where, names)]
             await self._add_logs(client, found, pods)
-            if self._forecasts:
+            if self.forecasts:
                 from pumice.cli.live.forecasts import forecasts
 
                 told = await forecasts(client, seen, config, [found["job"]])
@@ -301,7 +293,7 @@ class _ExplainRun:
                 "waiting": explanations.waiting_gangs(seen, simulated(seen, config, now)),
                 "notAllowed": seen.forbidden,
             }
-        if self._is_default and (found.get("otherReason") or found.get("notEnforced")):
+        if self.is_default and (found.get("otherReason") or found.get("notEnforced")):
             found["configuration"] = _DEFAULT
         return seen, found
 
@@ -311,7 +303,7 @@ class _ExplainRun:
         Raises:
             UserError: It does not exist.
         """
-        kind, name = self._target or ("", "")
+        kind, name = self.target or ("", "")
         try:
             return await get(client, _kinds()[kind], name, where)
         except UserError as error:
@@ -326,11 +318,11 @@ class _ExplainRun:
         from pumice.cli.live.failed_pods import last_lines
         from pumice.cluster.errors import Forbidden
 
-        if not self._logs:
+        if not self.logs:
             return
         try:
             only_failed = "job" in found
-            found["logs"] = await last_lines(client, pods, self._logs, only_failed=only_failed)
+            found["logs"] = await last_lines(client, pods, self.logs, only_failed=only_failed)
         except Forbidden:
             found["notAllowed"] = [*found["notAllowed"], "pods/log"]
 
@@ -339,32 +331,32 @@ class _ExplainRun:
         from pumice.cli.live.hyper_nodes import of_hyper_nodes
         from pumice.scheduler.simulate import Simulation, UnreadableObjectError
 
-        assert self._target is not None
+        assert self.target is not None
         try:
-            simulation = Simulation(objects, self._config)
+            simulation = Simulation(objects, self.config)
         except UnreadableObjectError as error:
             raise UserError(str(error)) from None
-        self._print(of_hyper_nodes(simulation, self._target[1], forbidden))
+        self._print(of_hyper_nodes(simulation, self.target[1], forbidden))
 
     def _print(self, found: Any) -> None:
         """Print the explanation, unless it equals the last one."""
         from pumice.cli.live.explanation_text import list_text, text_of
 
         line = json_line(found)
-        if line == self._printed:
+        if line == self.printed:
             return
-        again = self._printed is not None
-        if self._output is _Form.JSON and self._watch:
+        again = self.printed is not None
+        if self.output is _Form.JSON and self.watch:
             write_document(line)  # one document a line, for programs that read as they come
-        elif self._output is _Form.TEXT:
-            text = text_of(found) if self._target else list_text(found)
+        elif self.output is _Form.TEXT:
+            text = text_of(found) if self.target else list_text(found)
             write(f"\n{text}" if again else text)
         else:
             if again:
                 write_document("---")
-            write_result(Form(self._output), found, (), str)
+            write_result(Form(self.output), found, (), str)
         sys.stdout.flush()
-        self._printed = line
+        self.printed = line
 
 
 def _is_in(pod: "Pod", namespace: str | None, names: set[str]) -> bool:

@@ -1,6 +1,7 @@
 """`pumice job`: Jobs of a cluster with their position and the reason of each wait; suspend and resume them."""
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -64,10 +65,8 @@ def list_jobs(
     The position counts the gangs of all namespaces that wait in the queue, in the order in which the scheduler tries them. Reasons are those of
     `pumice explain`. What you may not read is named on stderr.
     """
-    listing = _Listing(
-        namespace, everywhere, selector, read_config(config) if config else None, output, watch
-    )
-    listing.forecasts = forecast
+    given = read_config(config) if config else None
+    listing = _Listing(namespace, everywhere, selector, given, output, watch, forecast)
     run(listing.run(cluster))
 
 
@@ -214,33 +213,25 @@ def _name_of(text: str) -> str:
     return name_of(text, JOB)
 
 
+@dataclass(frozen=True, slots=True)
 class _Listing:
     """One list, or one after each change."""
 
-    def __init__(
-        self,
-        namespace: str | None,
-        everywhere: bool,
-        selector: str | None,
-        config: "Config | None",
-        output: ListForm,
-        watch: bool,
-    ) -> None:
-        self._namespace = namespace
-        self._everywhere = everywhere
-        self._selector = selector
-        self._config = config
-        self._output = output
-        self._watch = watch
-        self._printer = ListPrinter(output, watch)
-        self.forecasts = False
+    namespace: str | None
+    everywhere: bool
+    selector: str | None
+    config: "Config | None"
+    output: ListForm
+    watch: bool
+    forecasts: bool
 
     async def run(self, cluster: ClusterOptions) -> None:
+        printer = ListPrinter(self.output, self.watch)
         async with cluster.connect() as client:
-            where = None if self._everywhere else self._namespace or client.connection.namespace
+            where = None if self.everywhere else self.namespace or client.connection.namespace
             while True:
-                versions = await self._show(client, where)
-                if not self._watch:
+                versions = await self._show(client, where, printer)
+                if not self.watch:
                     return
                 from pumice.cli.live import observed
 
@@ -248,7 +239,7 @@ class _Listing:
                 await observed.change(client, seen)
 
     async def _show(
-        self, client: "Client", where: str | None
+        self, client: "Client", where: str | None, printer: ListPrinter
     ) -> "list[tuple[Kind, str | None, str]]":
         """Print the list; return the read versions if changes are to be shown."""
         import time
@@ -256,18 +247,18 @@ class _Listing:
         from pumice.api.kinds import JOB, POD_GROUP
         from pumice.cli.live.job_rows import job_rows, list_table
 
-        found, version = await listed(client, JOB, where, self._selector)
+        found, version = await listed(client, JOB, where, self.selector)
         jobs = _decoded(found)
         seen = None
-        if self._output is not ListForm.NAME:
+        if self.output is not ListForm.NAME:
             seen = await _context(client, jobs, where)
         now = time.time()
-        rows = job_rows(jobs, seen, self._config, now)
+        rows = job_rows(jobs, seen, self.config, now)
         if self.forecasts and seen is not None:
             await self._add_forecasts(client, seen, rows)
         forbidden = seen.forbidden if seen else []
-        wide = self._output is ListForm.WIDE
-        self._printer.show(
+        wide = self.output is ListForm.WIDE
+        printer.show(
             {"jobs": rows, "notAllowed": forbidden},
             [f"{JOB.singular}/{each['name']}" for each in rows],
             lambda: list_table(rows, where, wide=wide, now=now),
@@ -286,7 +277,7 @@ class _Listing:
         from pumice.cli.live.forecasts import forecasts
 
         waiting = {f"{each['namespace']}/{each['name']}": each for each in rows if each["waiting"]}
-        told = await forecasts(client, seen, self._config or read_config(None), waiting)
+        told = await forecasts(client, seen, self.config or read_config(None), waiting)
         for row in rows:
             found = told.get(f"{row['namespace']}/{row['name']}") if row["waiting"] else None
             row["forecast"] = None if found is None else msgspec.to_builtins(found)

@@ -63,10 +63,11 @@ _HEALTH = {"/healthz", "/readyz", "/livez"}
 _log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
 class ApiServer:
     """Serves the API over HTTP.
 
-    Args:
+    Attributes:
         registry: The resources.
         storage: The objects, for watches.
         handlers: Answers requests for objects.
@@ -76,30 +77,19 @@ class ApiServer:
         containers: The containers of pods; None where there are none.
     """
 
-    def __init__(
-        self,
-        registry: ResourceRegistry,
-        storage: Storage,
-        handlers: Handlers,
-        renderer: Renderer,
-        *,
-        bookmark_interval: float,
-        access: Access | None = None,
-        containers: Containers | None = None,
-    ) -> None:
-        self._registry = registry
-        self._access = access
-        self._containers = containers
-        self._storage = storage
-        self._handlers = handlers
-        self._renderer = renderer
-        self._bookmark_interval = bookmark_interval
+    registry: ResourceRegistry
+    storage: Storage
+    handlers: Handlers
+    renderer: Renderer
+    bookmark_interval: float
+    access: Access | None = None
+    containers: Containers | None = None
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; an exception becomes a response with status 500."""
         try:
-            if self._access is not None:
-                self._access.check(request.headers)
+            if self.access is not None:
+                self.access.check(request.headers)
             return await self._route(request)
         except ApiStatusError as error:
             return _answered(HttpResponse(encode(error.body()), error.code, error.warnings))
@@ -119,22 +109,22 @@ class ApiServer:
             pass
         elif segments[0] != "apis" or len(segments) < 4:
             return self._static(request, segments)
-        target = locate(self._registry, segments)
+        target = locate(self.registry, segments)
         if target is None:
             group, version = ("", segments[1]) if segments[0] == "api" else segments[1:3]
-            if version not in self._registry.versions(group):
+            if version not in self.registry.versions(group):
                 return _missing()
             raise statuses.no_such_resource()
         body = await request.read() if request.can_read_body else b""
-        answer = self._handlers.answer(
+        answer = self.handlers.answer(
             HttpRequest(request.method, target, request.query, request.headers, body)
         )
         if answer.watch is not None:
             return await self._stream(request, answer.watch)
-        if answer.stream is not None and self._containers is not None:
+        if answer.stream is not None and self.containers is not None:
             if isinstance(answer.stream, ContainerLogRequest):
-                return await stream_log(request, answer.stream, self._containers)
-            return await run_command(request, answer.stream, self._containers)
+                return await stream_log(request, answer.stream, self.containers)
+            return await run_command(request, answer.stream, self.containers)
         return _answered(answer)
 
     async def _stream(self, request: web.BaseRequest, asked: WatchRequest) -> web.StreamResponse:
@@ -143,7 +133,7 @@ class ApiServer:
         )
         response.enable_chunked_encoding()
         await response.prepare(request)
-        events = watch(self._storage, self._renderer, asked, self._bookmark_interval)
+        events = watch(self.storage, self.renderer, asked, self.bookmark_interval)
         # Most watches end because the client closes the connection.
         with contextlib.suppress(ConnectionError):
             async with contextlib.aclosing(events):
@@ -165,7 +155,7 @@ class ApiServer:
         if path == "/openapi/v2":
             return _openapi_v2(request.headers.get("Accept", ""))
         if segments[0] == "openapi":
-            document = openapi.document(self._registry, segments[1:])
+            document = openapi.document(self.registry, segments[1:])
             if document is not None:
                 return _json(encode(document))
         if path == "/":
@@ -173,11 +163,11 @@ class ApiServer:
         return _missing()
 
     def _paths(self) -> list[str]:
-        groups = self._registry.groups()
+        groups = self.registry.groups()
         return ["/api", "/api/v1", "/apis", *(f"/apis/{group}" for group in groups), "/version"]
 
     def _discover(self, request: web.BaseRequest, segments: list[str]) -> web.StreamResponse:
-        registry = self._registry
+        registry = self.registry
         if len(segments) == 1:
             form = wanted_form(request.headers.get("Accept", ""))
             groups = [""] if segments[0] == "api" else registry.groups()

@@ -7,6 +7,7 @@ which may share parts with the previous one. The JSON text of a version is creat
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -49,27 +50,18 @@ class Version:
         return copied
 
 
+@dataclass(slots=True, eq=False)
 class StoredWrite:
     """One write: what an object became and what it was.
 
     For `DELETED`, `new` is the last state, carrying the version of the deletion.
     """
 
-    __slots__ = ("key", "new", "old", "resource", "type")
-
-    def __init__(
-        self,
-        resource: ResourceKey,
-        key: ObjectKey,
-        type_: ChangeType,
-        new: Version,
-        old: Version | None,
-    ) -> None:
-        self.resource = resource
-        self.key = key
-        self.type = type_
-        self.new = new
-        self.old = old
+    resource: ResourceKey
+    key: ObjectKey
+    type: ChangeType
+    new: Version
+    old: Version | None
 
 
 class Table:

@@ -83,13 +83,7 @@ class Executor:
         self._slots = slots or Slots(concurrent)
         self._concurrent = concurrent
         self._kind = kind
-        self._sender = StepSender(
-            client,
-            recorder,
-            metrics,
-            kind=kind,
-            sent=sent or SentRequests(),
-        )
+        self._sender = StepSender(client, recorder, metrics, kind, sent or SentRequests())
 
     async def carry_out(
         self,

@@ -6,6 +6,7 @@ The response to a sent write is awaited also if the process no longer leads; see
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 
 from pumice.api import keys
@@ -56,36 +57,27 @@ QUOTA = (
 """Parts of messages with which a ResourceQuota refuses a pod; the API server gives no machine-readable reason."""
 
 
+@dataclass(frozen=True, slots=True)
 class StepSender:
-    """Sends the steps of plans for objects of one kind."""
+    """Sends the steps of plans for objects of one kind; the fields are arguments of `Executor`."""
 
-    def __init__(
-        self,
-        client: Client,
-        recorder: EventRecorder,
-        metrics: ControllerMetrics,
-        *,
-        kind: Kind,
-        sent: SentRequests,
-    ) -> None:
-        """Create a sender; the arguments are those of `Executor`."""
-        self._client = client
-        self._recorder = recorder
-        self._metrics = metrics
-        self._kind = kind
-        self._sent = sent
+    client: Client
+    recorder: EventRecorder
+    metrics: ControllerMetrics
+    kind: Kind
+    sent: SentRequests
 
     async def confirm(self, job: Raw, outcome: PlanOutcome) -> None:
         """Ask the API server whether the Job is in the state that was observed."""
         meta = job["metadata"]
         try:
-            stored = await self._client.get(self._kind, meta["name"], meta.get("namespace"))
+            stored = await self.client.get(self.kind, meta["name"], meta.get("namespace"))
         except NotFound:
             outcome.outdated = True
         except TooManyRequests as error:
             outcome.busy = error.patience
         except ApiError as error:
-            logger.warning("get %s: %s", self._kind.kind, error)
+            logger.warning("get %s: %s", self.kind.kind, error)
             outcome.broken = True
         else:
             outcome.confirmed = stored["metadata"]["resourceVersion"] == meta["resourceVersion"]
@@ -106,21 +98,21 @@ class StepSender:
                 task = _task_of(step)
                 if task not in outcome.over_quota:
                     create = partial(self._create, step, outcome)
-                    await self._sent.send(self._write("create", kind, outcome, create, task))
+                    await self.sent.send(self._write("create", kind, outcome, create, task))
             case UpdateObject(kind=kind):
                 update = partial(self._update, step, outcome)
-                await self._sent.send(self._write("update", kind, outcome, update))
+                await self.sent.send(self._write("update", kind, outcome, update))
             case DeleteObject(kind=kind):
                 delete = partial(self._delete, step, outcome)
-                await self._sent.send(self._write("delete", kind, outcome, delete))
+                await self.sent.send(self._write("delete", kind, outcome, delete))
             case PatchStatus():
                 patch = partial(self._status, step, job, outcome)
-                await self._sent.send(self._write("status", self._kind, outcome, patch))
+                await self.sent.send(self._write("status", self.kind, outcome, patch))
             case RequireObject() | RequireAbsent():
                 await self._require(step, job, outcome)
             case RecordEvent():
-                about = Reference.of(self._kind, _meta(job))
-                self._recorder.record(about, step.type, step.reason, step.message)
+                about = Reference.of(self.kind, _meta(job))
+                self.recorder.record(about, step.type, step.reason, step.message)
             case RequeueAfter(seconds):
                 after = outcome.after
                 outcome.after = seconds if after is None else min(after, seconds)
@@ -130,7 +122,7 @@ class StepSender:
     ) -> None:
         found: Raw | None = None
         try:
-            found = await self._client.get(step.kind, step.name, step.namespace)
+            found = await self.client.get(step.kind, step.name, step.namespace)
         except NotFound:
             if isinstance(step, RequireObject):
                 outcome.trouble = PlanFailure(step.reason, step.message)
@@ -191,7 +183,7 @@ class StepSender:
             else:
                 outcome.trouble = trouble
             result = "refused"
-        self._metrics.writes.labels(verb, kind.kind, result).inc()
+        self.metrics.writes.labels(verb, kind.kind, result).inc()
 
     async def _create(self, step: CreateObject, outcome: PlanOutcome) -> None:
         namespace, manifest = step.manifest["metadata"].get("namespace", ""), step.manifest
@@ -199,12 +191,12 @@ class StepSender:
             pair = await make_keys(step.keys.algorithm)
             manifest = with_keys(manifest, step.keys, *pair)
         try:
-            made = await self._client.create(
+            made = await self.client.create(
                 step.kind, manifest, namespace, metadata_only=_is_watched(step.kind)
             )
         except AlreadyExists:
             try:
-                found = await self._client.get(step.kind, step.name, namespace)
+                found = await self.client.get(step.kind, step.name, namespace)
             except NotFound:
                 outcome.outdated = True  # it went away between the two; the next pass creates it
                 return
@@ -214,7 +206,7 @@ class StepSender:
 
     async def _update(self, step: UpdateObject, outcome: PlanOutcome) -> None:
         try:
-            made = await self._client.patch(
+            made = await self.client.patch(
                 step.kind,
                 step.name,
                 step.namespace,
@@ -228,7 +220,7 @@ class StepSender:
 
     async def _delete(self, step: DeleteObject, outcome: PlanOutcome) -> None:
         try:
-            await self._client.delete(
+            await self.client.delete(
                 step.kind,
                 step.name,
                 step.namespace,
@@ -249,8 +241,8 @@ class StepSender:
             "status": changes(stored, step.status),
         }
         try:
-            made = await self._client.patch(
-                self._kind,
+            made = await self.client.patch(
+                self.kind,
                 meta["name"],
                 namespace,
                 patch,
@@ -261,9 +253,9 @@ class StepSender:
             outcome.outdated = True
             return
         outcome.confirmed = outcome.wrote_status = True
-        if self._kind == JOB and (phase := phase_of(step.status)) != phase_of(stored):
-            self._metrics.entered(phase, job)
-        outcome.written.append(OwnWrite.of(self._kind, namespace, made)._replace(made=None))
+        if self.kind == JOB and (phase := phase_of(step.status)) != phase_of(stored):
+            self.metrics.entered(phase, job)
+        outcome.written.append(OwnWrite.of(self.kind, namespace, made)._replace(made=None))
 
 
 def _is_over_quota(error: ApiError) -> bool:
