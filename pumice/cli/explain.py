@@ -4,7 +4,6 @@ As text it has one sentence first, then the details.
 """
 
 import enum
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +21,7 @@ from pumice.cli.options import (
     state_option,
     whole_number,
 )
-from pumice.cli.output import Form, json_line, write, write_document, write_result
+from pumice.cli.output import ListForm, ListPrinter
 
 if TYPE_CHECKING:
     from pumice.api.kinds import Kind
@@ -159,11 +158,11 @@ def explain(
         raise UserError("--logs shows lines of a Job or a pod; name one")
     if forecast and (kind != "job" or state is not None):
         raise UserError("--forecast says when a Job of a cluster starts; name one")
-    scheduling = read_config(config)
+    scheduling, printer = read_config(config), ListPrinter(ListForm(output), watch)
     if state is not None:
-        _explain_files(state, asked, watch, _ExplainRun(asked, scheduling, output, False))
+        _explain_files(state, asked, watch, _ExplainRun(asked, scheduling, printer, False))
         return
-    shown = _ExplainRun(asked, scheduling, output, watch, logs, forecast, config is None)
+    shown = _ExplainRun(asked, scheduling, printer, watch, logs, forecast, config is None)
     run(shown.run(cluster, namespace, everywhere))
 
 
@@ -213,12 +212,11 @@ class _ExplainRun:
 
     target: Target | None
     config: "Config"
-    output: _Form
+    printer: ListPrinter
     watch: bool
     logs: int = 0
     forecasts: bool = False
     is_default: bool = False
-    printed: str | None = None
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
         async with cluster.connect() as client:
@@ -342,21 +340,7 @@ class _ExplainRun:
         """Print the explanation, unless it equals the last one."""
         from pumice.cli.live.explanation_text import list_text, text_of
 
-        line = json_line(found)
-        if line == self.printed:
-            return
-        again = self.printed is not None
-        if self.output is _Form.JSON and self.watch:
-            write_document(line)  # one document a line, for programs that read as they come
-        elif self.output is _Form.TEXT:
-            text = text_of(found) if self.target else list_text(found)
-            write(f"\n{text}" if again else text)
-        else:
-            if again:
-                write_document("---")
-            write_result(Form(self.output), found, (), str)
-        sys.stdout.flush()
-        self.printed = line
+        self.printer.show(found, (), lambda: text_of(found) if self.target else list_text(found))
 
 
 def _is_in(pod: "Pod", namespace: str | None, names: set[str]) -> bool:

@@ -72,16 +72,12 @@ def _named(name: str) -> "Kind":
     from pumice.api.fields import did_you_mean
     from pumice.api.kinds import VOLCANO
 
-    names = {each: kind for kind in VOLCANO for each in _names(kind)}
+    names = {each: kind for kind in VOLCANO for each in kind.words}
     found = names.get(name.lower())
     if found is None:
         hint = did_you_mean(name, names) or "; `pumice schema` lists the kinds"
         raise UserError(f"there is no schema of a kind {name!r}{hint}")
     return found
-
-
-def _names(kind: "Kind") -> tuple[str, ...]:
-    return (kind.kind.lower(), kind.plural, kind.resource, *kind.short_names)
 
 
 def _text(kind: "Kind") -> str:

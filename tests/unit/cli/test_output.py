@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pumice.cli.output import paint, table
+from pumice.cli.output import ListForm, ListPrinter, paint, table
 
 
 class Terminal(io.StringIO):
@@ -50,3 +50,12 @@ def test_cells_of_a_table_are_coloured_on_a_terminal_only(monkeypatch: pytest.Mo
     _, first, second = table(("name", "phase", "why"), rows, colours).splitlines()
     assert first == "a     \x1b[32mRunning\x1b[0m  x"
     assert second == "bb    -        Running late"
+
+
+def test_yaml_of_a_watched_list_is_one_document_for_each_change(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    printer = ListPrinter(ListForm.YAML, watching=True)
+    for jobs in (1, 1, 2):
+        printer.show({"jobs": jobs}, (), str)
+    assert capsys.readouterr().out == "jobs: 1\n---\njobs: 2\n"
