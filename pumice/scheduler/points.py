@@ -41,6 +41,8 @@ SortKey = Any
 Step = Literal["valid", "gate", "share", "check", "filter", "ready"]
 """Where plugins refuse a gang: as such, at its queue's gate, by shares, for the shape of a pod, by nodes, and because it is not ready."""
 
+_STEPS: tuple[Step, ...] = get_args(Step)
+
 Scope = Literal["fixed", "row", "all"]
 """What a placement changes about an answer: nothing, the row of the node, or any row.
 
@@ -385,7 +387,7 @@ class Extensions:
         self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
         self.node_gates: set[str] = set()
         self.gate_classes: list[Callable[[JobInfo], Hashable]] = []
-        self.causes: dict[Step, int] = dict.fromkeys(get_args(Step), 0)
+        self.causes: dict[Step, int] = dict.fromkeys(_STEPS, 0)
         self.most_domains: int | None = None
         self.moving_job_order = False
         self.moving_task_order = self.needs_minimum = self.ignores_network = False

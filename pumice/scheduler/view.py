@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.api.budgets import ResourceQuota
 from pumice.api.queues import Queue
-from pumice.scheduler.model.axis import Axis, Floats, Ints
+from pumice.scheduler.model.axis import Axis, Ints
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.facts import NodeFacts
 from pumice.scheduler.model.host_ports import PortBlock, PortUsers
@@ -25,7 +25,7 @@ from pumice.scheduler.points import PREEMPTING, RECLAIMING, Extension
 from pumice.scheduler.results import Event
 from pumice.scheduler.state.reserved_nodes import Reservation
 from pumice.scheduler.state.usage import UsageTable
-from pumice.scheduler.state.watched_cluster import ClusterState
+from pumice.scheduler.state.watched_cluster import ClusterState, QueueValues
 from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.waiting.parked import Cause
 
@@ -106,7 +106,6 @@ class SessionView:
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entered: Mapping[str, JobInfo] = {}
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
-        self._total: Ints | None = None
         self._away: Away | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
@@ -127,9 +126,7 @@ class SessionView:
 
     def total(self) -> Ints:
         """What all ready nodes have, by column; a copy."""
-        if self._total is None:
-            self._total = self.facts.ready @ self.rows.allocatable
-        return self._total.copy()
+        return self.facts.total().copy()
 
     def used(self) -> Ints:
         """What pods take of all ready nodes, by column; those of other schedulers included."""
@@ -197,15 +194,16 @@ class SessionView:
         if changes:
             self._changes.append((moment, changes))
 
-    def publish(self, figure: Figure, values: Ints | Floats) -> None:
+    def publish(self, figure: Figure, values: QueueValues | Callable[[], QueueValues]) -> None:
         """Let metrics show what a plugin has computed about queues, until the next session; the last one counts.
 
         Args:
             figure: What it is.
             values: Amounts of each queue in the units of the columns, or a number for each queue, by the rows of `shares`.
-                They are kept as they are: give a copy of what changes during the session.
+                They are kept as they are: give a copy of what changes during the session. Or a function that gives
+                them when they are asked for, also after the session.
         """
-        self._state.figures[figure] = values
+        self._state.published[figure] = values
 
     @property
     def reservation(self) -> Reservation | None:

@@ -112,7 +112,7 @@ class Sampler:
             column.append(amount)
 
     def _sample_queues(self, place: int, waiting: Counter[str]) -> None:
-        shares, figures = self._state.shares, self._state.figures.get("deserved")
+        shares, figures = self._state.shares, self._state.figure("deserved")
         used = (shares.tree[:, self._columns] * self._factors).tolist()
         deserved = (
             None

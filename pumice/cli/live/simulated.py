@@ -186,7 +186,8 @@ def _queue_figures(simulation: Simulation, now: float) -> dict[str, QueueFigures
     asked = shares.below(shares.pending)
     away = shares.below(Away.of(state.nodes.running, state.facts.unready, shares).held)
     # What plugins have computed for the order of gangs.
-    deserved = np.floor(state.figures.get("deserved", np.zeros_like(asked))).astype(np.int64)
+    said = state.figure("deserved")
+    deserved = np.floor(np.zeros_like(asked) if said is None else said).astype(np.int64)
     parents = {shares.names[row] for row in shares.parents if row >= 0}
     counted = config.plugin(fairshare.NAME)
     session = open_session(state, config, now)

@@ -13,6 +13,7 @@ import numpy as np
 from pumice.api.nodes import Node, Taint
 from pumice.scheduler.model.axis import Bools, Floats, Ints
 from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.rows import Rows
 
 ABSENT = -1
 """Number of a label that a node does not have."""
@@ -112,6 +113,7 @@ class NodeFacts:
         self.open: Bools = np.zeros(0, dtype=np.bool_)
         self.are_all_ready = self.are_all_open = True
         self.are_any_ready = False
+        self._total: tuple[Rows, Bools, Ints] | None = None
         self._cache: dict[object, tuple[int, object]] = {}
         self.taint_sets: list[TaintSet] = []
         self.version = 0
@@ -129,6 +131,18 @@ class NodeFacts:
         if self._marks_are_stale:
             self._marks_are_stale = False
             self._read_marks()
+
+    @property
+    def are_all_untainted(self) -> bool:
+        """Whether no node has a taint."""
+        return len(self.taint_sets) <= 1
+
+    def total(self) -> Ints:
+        """What all ready nodes have, by column; to be read only."""
+        rows = self._table.rows()
+        if self._total is None or self._total[0] is not rows or self._total[1] is not self.ready:
+            self._total = rows, self.ready, self.ready @ rows.allocatable
+        return self._total[2]
 
     def label(self, key: str) -> LabelColumn:
         """The column of a label.

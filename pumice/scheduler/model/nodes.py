@@ -95,7 +95,7 @@ class NodeTable:
         self._used = np.zeros(shape, np.int64, order="F")
         self._releasing = np.zeros(shape, np.int64, order="F")
         self._pipelined = np.zeros(shape, np.int64, order="F")
-        self._views: list[Ints] = []
+        self._rows: Rows | None = None
 
     def __len__(self) -> int:
         return len(self.order)
@@ -155,6 +155,7 @@ class NodeTable:
         record.is_ready = node.is_ready
         record.is_marked = bool(node.spec.taints) or node.spec.unschedulable or not record.is_ready
         if changed:
+            self._rows = None
             for listener in self.on_change:
                 listener(row, None if is_new else old, node)
         return changed
@@ -285,14 +286,15 @@ class NodeTable:
         return record.row if record is not None else -1
 
     def rows(self) -> Rows:
-        """All rows as they are, without a copy; they cannot be written to and follow every change."""
-        count = slice(0, len(self.order))
-        if not self._views:
+        """All rows as they are, without a copy; they cannot be written to and follow every change of pods. Others once a node has changed."""
+        if self._rows is None:
+            count = slice(0, len(self.order))
             own = (self._allocatable, self._used, self._releasing, self._pipelined)
-            self._views = [array[count] for array in own]
-            for view in self._views:
+            views = [array[count] for array in own]
+            for view in views:
                 view.flags.writeable = False
-        return Rows(count, *self._views)
+            self._rows = Rows(count, *views)
+        return self._rows
 
     @property
     def are_any_leaving(self) -> bool:
@@ -328,13 +330,13 @@ class NodeTable:
             self._resize(lambda array: np.pad(array, ((0, capacity), (0, 0))))
         record.row = row
         self.order.append(record)
-        self._views = []
+        self._rows = None
         self.peers.forget_views()
         self._used[row] = self._releasing[row] = self._pipelined[row] = 0
         self._is_settled = False
 
     def _resize(self, change: Callable[[Ints], Ints]) -> None:
-        self._views = []
+        self._rows = None
         self._allocatable = np.asfortranarray(change(self._allocatable))
         self._used = np.asfortranarray(change(self._used))
         self._releasing = np.asfortranarray(change(self._releasing))

@@ -116,10 +116,13 @@ class NodeGroup:
         register.alike_queues(self._kind)
         register.node_filter(self._judge, by_rules=True, wakes=Cause.NODES)
         register.node_score(self._score, ranked=not self._is_volcano, by_rules=True)
-        for name, queue in sorted(session.queues.items()):
-            text = queue.metadata.annotation(keys.NODE_GROUP_LIMITS)
-            if text:
-                self._limits[name] = _read_limits(text)
+        limits = [
+            (name, text)
+            for name, queue in session.queues.items()
+            if queue.metadata.annotations
+            and (text := queue.metadata.annotation(keys.NODE_GROUP_LIMITS))
+        ]
+        self._limits = {name: _read_limits(text) for name, text in sorted(limits)}
         if self._limits:
             self._count_used()
             register.node_filter(self._judge_limits, scope="all", wakes=Cause.NODES)

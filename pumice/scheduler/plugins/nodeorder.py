@@ -82,6 +82,8 @@ class NodeOrder:
 
     def _taint_toleration(self, pods: PodClass, _rows: Rows) -> Floats | None:
         facts = self._session.facts
+        if facts.are_all_untainted:
+            return None
         tolerance = Tolerance(pods.shape.tolerations)
         counts = np.array(
             [

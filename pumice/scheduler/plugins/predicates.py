@@ -81,20 +81,8 @@ class Predicates:
             register.pod_check(self._why_unsupported, wakes=Cause.ITSELF)
         if not self._topology:
             register.ignore_network()
-        volumes = VolumeFilters(session)
-        are_mounted = session.claims.are_mounted
-        if self._claims and are_mounted:
-            register.pod_check(volumes.why_unbound, wakes=Cause.CLAIMS)
-            register.node_filter(volumes.out_of_reach, by_rules=True, wakes=_OF_CLAIMS)
-            register.node_filter(volumes.unprovisionable, by_rules=True, wakes=_OF_CLAIMS)
-            register.node_filter(volumes.unbindable_here, scope="row", wakes=_OF_CLAIMS)
-            if session.claims.has_wide_claims():
-                register.node_filter(volumes.unbindable, scope="all", wakes=_OF_CLAIMS)
-                register.node_filter(volumes.in_use, scope="all", wakes=_OF_CLAIMS)
-        if self._zones and are_mounted:
-            register.node_filter(volumes.other_zones, by_rules=True, wakes=_OF_CLAIMS)
-        if self._limits and are_mounted:
-            register.node_filter(volumes.too_many, scope="row", wakes=_OF_CLAIMS)
+        if session.claims.are_mounted:
+            self._register_volumes(session, register)
         register.node_filter(self._unschedulable, by_rules=True, wakes=Cause.NODES)
         if self._affinity:
             register.node_filter(self._node_affinity, by_rules=True, wakes=Cause.NODES)
@@ -106,6 +94,21 @@ class Predicates:
             register.domain_filter(self._by_pods, wakes=_OF_PEERS)
         if self._spread and session.peers.is_live:
             register.domain_filter(self._by_spread, wakes=_OF_PEERS)
+
+    def _register_volumes(self, session: SessionView, register: Registrar) -> None:
+        volumes = VolumeFilters(session)
+        if self._claims:
+            register.pod_check(volumes.why_unbound, wakes=Cause.CLAIMS)
+            register.node_filter(volumes.out_of_reach, by_rules=True, wakes=_OF_CLAIMS)
+            register.node_filter(volumes.unprovisionable, by_rules=True, wakes=_OF_CLAIMS)
+            register.node_filter(volumes.unbindable_here, scope="row", wakes=_OF_CLAIMS)
+            if session.claims.has_wide_claims():
+                register.node_filter(volumes.unbindable, scope="all", wakes=_OF_CLAIMS)
+                register.node_filter(volumes.in_use, scope="all", wakes=_OF_CLAIMS)
+        if self._zones:
+            register.node_filter(volumes.other_zones, by_rules=True, wakes=_OF_CLAIMS)
+        if self._limits:
+            register.node_filter(volumes.too_many, scope="row", wakes=_OF_CLAIMS)
 
     def _why_unsupported(self, shape: PodShape) -> Reason | None:
         found = [field for field in shape.hard_rules if field in self._unsupported]
@@ -143,6 +146,8 @@ class Predicates:
 
     def _untolerated(self, pods: PodClass, rows: Rows) -> FilterResult | None:
         facts = self._session.facts
+        if facts.are_all_untainted:
+            return None
         texts: dict[str, int] = {}
         answers = np.zeros(len(facts.taint_sets), dtype=np.int64)
         tolerance = Tolerance(pods.shape.tolerations)

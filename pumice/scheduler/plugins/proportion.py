@@ -1,6 +1,6 @@
 """proportion: queues share the cluster by weight.
 
-What each queue deserves is computed once a session, from what the pods of all queues hold and ask for (`fair_shares`).
+What each queue deserves is computed once a session at most, from what the pods of all queues hold and ask for when it begins (`fair_shares`).
 What a queue holds follows every decision (`QueueTable.allocated`), also tentative ones.
 
 Amounts are whole numbers. What a queue deserves is a fraction; it is compared as the largest whole amount that does not
@@ -52,9 +52,9 @@ class Proportion:
         self._known_parts: dict[int, list[tuple[int, float]]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
-        """Divide the cluster and register the checks."""
+        """Register the checks."""
         self._session = session
-        self._divide()
+        self._begin()
         register.queue_order(self._key, groups=QueueGroups())
         register.overused(self._is_overused, wakes=Cause.SHARES)
         register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room, waits=self._waits)
@@ -64,54 +64,78 @@ class Proportion:
         register.job_enqueued(self._enter)
         register.job_entitled(self._is_entitled)
 
-    def _divide(self) -> None:
+    def _begin(self) -> None:
+        """Note what the division starts from; it is made when it is asked for."""
         shares = self._session.shares
-        limits = shares.limits
-        total = self._session.total()
         away = self._session.away
+        self._of_specs = shares.limits
+        self._total: Ints = self._session.total()
         self._away: Ints = away.held
         self._needed_away: Ints = away.needed
-        self._capability: Ints = limits.capability
-        guarantee = np.minimum(limits.guarantee, limits.capability)
-        rest = np.maximum(total - guarantee.sum(axis=0), 0)
+        self._capability: Ints = self._of_specs.capability
+        self._takes_part = np.flatnonzero(shares.jobs > 0)
+        self._counted: Ints = shares.allocated - away.held
+        self._requests: Ints = self._counted + shares.pending
+        self._entered: Ints = np.zeros_like(self._counted)
+        publish = self._session.publish
+        publish("deserved", lambda: self.deserved)
+        publish("real_capacity", lambda: self._bounds[2])
+        publish("capacity", self._capability)
+        publish("share", self._shares)
+
+    @cached_property
+    def _bounds(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """What the cluster has beyond all guarantees; by queue its guarantee, and what it may have at most, first without pods on nodes that are not ready."""
+        capability = self._capability
+        guarantee = np.minimum(self._of_specs.guarantee, capability)
+        rest = np.maximum(self._total - guarantee.sum(axis=0), 0)
         most = rest + guarantee
-        ceilings = np.minimum(np.maximum(limits.capability - away.held, 0), most)
-        self._ceilings: Ints = np.minimum(limits.capability, most + away.needed)
-        takes_part = np.flatnonzero(shares.jobs > 0)
-        weights = limits.weights[takes_part]
-        self.deserved: Floats = np.zeros(shares.allocated.shape)
-        self.deserved[takes_part] = fair_shares(
-            total.astype(np.float64),
-            weights.astype(np.float64),
-            (shares.allocated - away.held + shares.pending)[takes_part].astype(np.float64),
+        ceilings = np.minimum(np.maximum(capability - self._away, 0), most)
+        return rest, guarantee, ceilings, np.minimum(capability, most + self._needed_away)
+
+    @cached_property
+    def deserved(self) -> Floats:
+        """What each queue deserves, by row and column."""
+        takes_part, (_, guarantee, ceilings, _) = self._takes_part, self._bounds
+        deserved = np.zeros(guarantee.shape)
+        deserved[takes_part] = fair_shares(
+            self._total.astype(np.float64),
+            self._of_specs.weights[takes_part].astype(np.float64),
+            self._requests[takes_part].astype(np.float64),
             ceilings[takes_part].astype(np.float64),
             guarantee[takes_part].astype(np.float64),
         )
-        whole = np.floor(self.deserved * (1 + _ROUNDING) + _TOLERANCE).astype(np.int64)
-        self._whole: Ints = np.minimum(whole, ceilings)
-        is_unlimited = self._whole >= total  # it deserves everything: only the nodes limit it
-        self._whole += away.held
-        self._whole[is_unlimited] = UNLIMITED
-        self._whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
-        self._entered: Ints = np.zeros_like(self._ceilings)
-        self._divided = rest, max(float(weights.sum()), 1.0), guarantee, whole, ceilings
-        self._session.publish("deserved", self.deserved)
-        self._session.publish("real_capacity", ceilings)
-        self._session.publish("capacity", limits.capability)
-        counts = self.deserved >= _TOLERANCE
-        counts[:, (SCORED_CPU, SCORED_MEMORY)] = False
-        parts = np.zeros(counts.shape)
-        np.divide(shares.allocated - away.held, self.deserved, out=parts, where=counts)
-        self._session.publish("share", parts.max(axis=1, initial=0.0))
+        return deserved
+
+    @cached_property
+    def _whole(self) -> Ints:
+        """What each queue may hold: what it deserves, and what its pods hold on nodes that are not ready."""
+        whole = np.minimum(_whole(self.deserved), self._bounds[2])
+        is_unlimited = whole >= self._total  # it deserves everything: only the nodes limit it
+        whole += self._away
+        whole[is_unlimited] = UNLIMITED
+        whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
+        return whole
 
     @cached_property
     def _rights(self) -> Ints:
         """What each queue may take back up to: its part by weight, or what it deserves if that is more."""
-        rest, weights, guarantee, whole, ceilings = self._divided
-        weight = self._session.shares.limits.weights.astype(np.float64)[:, np.newaxis]
-        parts = np.floor(np.minimum(rest * weight / weights + guarantee, ceilings))
-        rights = np.maximum(parts.astype(np.int64), whole)
-        found: Ints = np.minimum(rights, ceilings) + self._away
+        rest, guarantee, ceilings, _ = self._bounds
+        weights = self._of_specs.weights
+        all_weights = max(float(weights[self._takes_part].sum()), 1.0)
+        parts = rest * weights.astype(np.float64)[:, np.newaxis] / all_weights + guarantee
+        parts = np.floor(np.minimum(parts, ceilings)).astype(np.int64)
+        rights = np.minimum(np.maximum(parts, _whole(self.deserved)), ceilings)
+        found: Ints = rights + self._away
+        return found
+
+    def _shares(self) -> Floats:
+        """How much of what it deserves each queue had when the session was opened, by row."""
+        counts = self.deserved >= _TOLERANCE
+        counts[:, (SCORED_CPU, SCORED_MEMORY)] = False
+        parts = np.zeros(counts.shape)
+        np.divide(self._counted, self.deserved, out=parts, where=counts)
+        found: Floats = parts.max(axis=1, initial=0.0)
         return found
 
     def _parts(self, row: int) -> list[tuple[int, float]]:
@@ -224,12 +248,14 @@ class Proportion:
     def _vote(self, job: JobInfo) -> Vote | Refusal:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
         row = job.row
-        used, limits = self._held(row) - self._session.shares.elastic[row], self._ceilings[row]
+        used, limits = self._held(row) - self._session.shares.elastic[row], self._bounds[3][row]
         away = np.where(limits < self._capability[row], self._needed_away[row], 0)
         used, limits = used - away, limits - away
         found = shortages(self._session, job, used, limits)
+        if not found:
+            return Vote.PERMIT
         yielding = self._session.yielding(job)
-        if not found or not shortages(self._session, job, used - yielding, limits):
+        if not shortages(self._session, job, used - yielding, limits):
             return Vote.PERMIT
         return WordedOnce(partial(self._reason, job, found, limits))
 
@@ -250,6 +276,12 @@ class Proportion:
     def _enter(self, job: JobInfo) -> None:
         if job.min_resources and not job.is_broken:
             self._entered[job.row] += remainder(job)
+
+
+def _whole(deserved: Floats) -> Ints:
+    """The largest whole amounts of what queues deserve, as they are meant without rounding."""
+    found: Ints = np.floor(deserved * (1 + _ROUNDING) + _TOLERANCE).astype(np.int64)
+    return found
 
 
 SPEC = PluginSpec(

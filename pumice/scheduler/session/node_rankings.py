@@ -39,7 +39,7 @@ class NodeRankings:
         self._touched = touched
         self._room = FreeColumns(view.rows, touched)
         self._rankings: dict[Hashable, NodeRanking] = {}
-        self._values: WeakValueDictionary[Hashable, NodeValues] = WeakValueDictionary()
+        self._values: WeakValueDictionary[Hashable, NodeValues] | None = None
         self._fixed: dict[Hashable, FixedPart] = {}
         self._kinds: dict[str, tuple[Hashable, ...]] = {}
         self._by_rules: bool | None = None
@@ -50,7 +50,7 @@ class NodeRankings:
     def clear(self) -> None:
         """Drop all rankings, because the plugins' answers about nodes have changed."""
         self._rankings.clear()
-        self._values.clear()
+        self._values = None
         self._fixed.clear()
 
     def alike(self, task: TaskInfo) -> Hashable:
@@ -86,6 +86,8 @@ class NodeRankings:
             claims = self._state.claims.alike(shape.claims)
             kind = (structs.replace(shape.key, peers=None, claims=()), claims)
         key = (kind, self._kind(queue), gang)
+        if self._values is None:
+            self._values = WeakValueDictionary()
         found = self._values.get(key)
         if found is None:
             found = self._values[key] = self._new_values(shape, queue, gang)

@@ -4,7 +4,7 @@ Every `set_…` gets an object, finds the changes that are relevant for scheduli
 does not change otherwise, so idle cycles cost nothing.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pumice.api import keys
 from pumice.api.budgets import PodDisruptionBudget, ResourceQuota
@@ -34,6 +34,9 @@ from pumice.scheduler.state.usage import UsageTable
 from pumice.scheduler.topology.levels import Levels
 from pumice.scheduler.topology.tree import NetworkTree
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
+
+QueueValues = Ints | Floats
+"""Amounts of queues by row and column, or a number by row."""
 
 _OF_NODES = Cause.NODES | Cause.SIZES | Cause.SHARES
 
@@ -69,7 +72,7 @@ class ClusterState:
         too_large: Keys of gangs that wait and that the nodes could not hold if they were empty, as far as `elect` has looked.
         passed_over: Keys of gangs that `elect` has looked at and that it cannot choose, while it has not looked at all gangs.
         usage: What namespaces have used, while plugin `fairshare` asks for it.
-        figures: What plugins have published about queues in the last session, see `SessionView.publish`.
+        published: What plugins have published about queues in the last session, or how to compute it; see `SessionView.publish`.
         rounds: Which gangs earlier cycles did not reach.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
@@ -123,7 +126,7 @@ class ClusterState:
         self.has_restored = False
         self.too_large: set[str] = set()
         self.passed_over: set[str] = set()
-        self.figures: dict[str, Ints | Floats] = {}
+        self.published: dict[str, QueueValues | Callable[[], QueueValues]] = {}
         self.rounds = Rounds()
         self.sought: dict[str, tuple[int, float]] = {}
 
@@ -318,7 +321,7 @@ class ClusterState:
         self.changes.clear()
         self.wakes.clear()
         self.usage.moment = now
-        self.figures.clear()
+        self.published.clear()
         self.pods.end_sparing(now)
         self._widen()
         self.nodes.settle()
@@ -326,6 +329,11 @@ class ClusterState:
         self.gangs.settle(self.tasks.values())
         self.peers.settle(self.tasks.values(), lambda task: self.nodes.row_of(task.node))
         self.shares.settle(self.queues, self.jobs)
+
+    def figure(self, name: str) -> QueueValues | None:
+        """What a plugin has published in the last session; None for nothing."""
+        found = self.published.get(name)
+        return found() if callable(found) else found
 
     def set_reservation(self, reservation: Reservation | None) -> None:
         """Note for which gang nodes are reserved now."""

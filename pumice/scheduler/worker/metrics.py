@@ -179,7 +179,9 @@ class QueueCollector(Collector):
             }
             weights = [queue.spec.weight or 1 for queue in table.queues]
             numbers = {"weight": np.array(weights, dtype=np.int64)}
-            for figure, values in state.figures.items():
+            for figure in state.published:
+                values = state.figure(figure)
+                assert values is not None
                 (amounts if values.ndim > 1 else numbers)[figure] = values
         names = state.shares.names if state is not None else ()
         for figure, text in _AMOUNTS.items():
