@@ -8,7 +8,7 @@ itself, for every configuration.
 A pod that rules out nodes in a way that is not known here is not placed at all, and the reason says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -165,24 +165,35 @@ class Predicates:
             return None
         taken = np.zeros(len(rows), dtype=np.int64)
         in_use, all_leaving = self._session.host_ports, self._session.leaving_ports
-        names, row_of = self._session.node_names, self._session.row_of
-        asked = None
-        if not isinstance(rows.index, slice):
-            asked = [(place, names[row]) for place, row in enumerate(rows.index.tolist())]
         few, many = (wanted, in_use) if len(wanted) < len(in_use) else (in_use, wanted)
-        for block in few:
-            if block not in many:
-                continue
+        found = [block for block in few if block in many]
+        nodes = self._names(rows) if found and not isinstance(rows.index, slice) else None
+        for block in found:
             users, ports = in_use[block], wanted[block]
             leaving = all_leaving.get(block, _NOBODY) if rows.is_later else _NOBODY
             takes_all = not leaving and is_one_port(block)
-            for place, node in (
-                zip(map(row_of, users), users, strict=True) if asked is None else asked
-            ):
-                there = users.get(node) if place >= 0 else None
-                if there and (takes_all or are_taken(there, leaving.get(node), ports)):
-                    taken[place] = 1
+            if nodes is None:
+                using: Iterable[str] = users
+                if not takes_all:
+                    using = [
+                        node
+                        for node, there in users.items()
+                        if are_taken(there, leaving.get(node), ports)
+                    ]
+                used = map(self._session.row_of, using)
+                taken[[row for row in used if row >= 0]] = 1
+            else:
+                for place, node in enumerate(nodes):
+                    there = users.get(node)
+                    if there and (takes_all or are_taken(there, leaving.get(node), ports)):
+                        taken[place] = 1
         return FilterResult(taken, ("node(s) didn't have free ports for the requested pod ports",))
+
+    def _names(self, rows: Rows) -> list[str]:
+        """Names of a few rows."""
+        assert not isinstance(rows.index, slice)
+        names = self._session.node_names
+        return [names[row] for row in rows.index.tolist()]
 
 
 def _required(shape: PodShape) -> NodeSelector | None:
