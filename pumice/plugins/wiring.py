@@ -15,6 +15,7 @@ from pumice.plugins.registry import Registry
 from pumice.plugins.settings import DEFAULT, PluginSettings
 
 _UNNAMED_TASK = "default"
+_NO_EDITS = PodEdits()
 
 
 class Wiring:
@@ -143,8 +144,9 @@ def task_and_index(job: Job, pod: Raw) -> tuple[Task, int]:
 
 
 def _marker(plugins: tuple[Applied, ...]) -> PodEdits:
-    wired = ",".join(each.plugin.name for each in plugins)
-    return PodEdits(annotations={keys.WIRED: wired}) if wired else PodEdits()
+    if not plugins:
+        return _NO_EDITS
+    return PodEdits(annotations={keys.WIRED: ",".join(each.plugin.name for each in plugins)})
 
 
 def _missing_annotations(job: Job, plugins: tuple[Applied, ...]) -> dict[str, str]:

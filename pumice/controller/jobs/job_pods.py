@@ -266,6 +266,8 @@ def read(
 
 
 def _write_moments(waiting: Mapping[str, float], names: PodNames) -> str:
+    if not waiting:
+        return ""
     moments = sorted(set(waiting.values()))
     most = _MOMENTS
     while len(text := _moments_text(waiting, moments, most, names)) > LONGEST and most > 1:

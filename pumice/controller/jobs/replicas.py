@@ -13,7 +13,7 @@ it is sent. The next pass then sees changes: the deletion of the Job, a Command,
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -191,22 +191,19 @@ class PodCreations:
     Attributes:
         missing: Which pods.
         make: Builds one of them.
+        tried: Those that `problem` has built and that were not taken since, by name.
     """
 
     missing: Sequence[Missing]
     make: Callable[[Missing], Raw]
+    tried: dict[str, Raw] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.missing)
 
     def __iter__(self) -> Iterator[CreateObject]:
         for each in self.missing:
-            try:
-                pod = self.make(each)
-            except PluginError as error:
-                raise UnbuildableError(str(error)) from error
-            except Exception as error:
-                raise UnbuildableError(unexpected_error(error)) from error
+            pod = self.tried.pop(each.name) if each.name in self.tried else self._built(each)
             yield CreateObject(POD, pod)
 
     def __eq__(self, other: object) -> bool:
@@ -221,14 +218,23 @@ class PodCreations:
         first = {each.task.name: each for each in reversed(self.missing)}
         variables = 0
         try:
-            for step in PodCreations(list(first.values()), self.make):
-                containers = step.manifest["spec"].get("containers") or ()
-                variables += sum(len(each.get("env") or ()) for each in containers)
+            for each in first.values():
+                pod = self.tried[each.name] = self._built(each)
+                containers = pod["spec"].get("containers") or ()
+                variables += sum(len(container.get("env") or ()) for container in containers)
                 if variables > _TRIED:
                     break
         except UnbuildableError as error:
             return str(error)
         return ""
+
+    def _built(self, each: Missing) -> Raw:
+        try:
+            return self.make(each)
+        except PluginError as error:
+            raise UnbuildableError(str(error)) from error
+        except Exception as error:
+            raise UnbuildableError(unexpected_error(error)) from error
 
 
 def creations(

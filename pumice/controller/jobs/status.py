@@ -173,6 +173,8 @@ def compose(
     )
     _enter(status, stored, verdict, now)
     _note_times(status, stored)
+    if status["state"]["phase"] != phase_of(stored):
+        return status
     return None if _plain(status) == _plain(stored) else status
 
 

@@ -82,6 +82,11 @@ def sync(situation: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     absent = situation.unconfirmed(evicted)
     if len(absent) > situation.limits.window:
         return Plan.of(absent[: situation.limits.window], [RequeueAfter(0.0)])
+    verdict = _judged(situation, backoff.pods if backoff else 0)
+    if verdict.phase in FINISHED:
+        removing = [pod for pod in situation.pods if pod.status.phase not in SOFT]
+        status = situation.status(verdict, notes.of_passing(situation), removing=removing)
+        return Plan.of(absent, status, _arrival(situation, verdict) if status else [])
     held = held_tasks(situation.job, situation.wanted_pods, situation.job_pods.lost_by_task)
     settled, renewed = _objects(situation)
     startable = situation.wiring is not None and not settled.conflicts and not renewed
@@ -111,11 +116,7 @@ def sync(situation: Situation, backoff: DelayedRestarts | None = None) -> Plan:
     surplus = leaving(replicas, situation.pods)
     surplus += [pod for pod in old if not is_marked(pod)]  # the others are leaving already
     removed = removal(surplus, situation.limits.window)
-    verdict, events = _verdict(situation, waiting, backoff.pods if backoff else 0)
-    if verdict.phase in FINISHED:
-        removing = [pod for pod in situation.pods if pod.status.phase not in SOFT]
-        status = situation.status(verdict, notes.of_passing(situation), removing=removing)
-        return Plan.of(absent, status, events if status else [])
+    verdict, events = _reasoned(situation, verdict, waiting)
     noted = notes.of_living(situation, surplus, evicted)
     status = situation.status(verdict, noted, failures=True)
     return Plan.of(
@@ -203,10 +204,8 @@ def _spare(situation: Situation) -> list[DeleteObject]:
     return objects.spare(situation.job.metadata, situation.wanted, situation.observed.objects)
 
 
-def _verdict(
-    situation: Situation, waiting: Waiting, restarted: int
-) -> tuple[PhaseResult, list[RecordEvent]]:
-    """The next phase with its reason, and the events of the change.
+def _judged(situation: Situation, restarted: int) -> PhaseResult:
+    """The next phase, by the pods alone.
 
     A pod that failed and is about to be restarted has not ended, so a Job that runs does not end because of it.
     For a Job that has yet to run it counts like every pod that failed.
@@ -218,10 +217,23 @@ def _verdict(
     if verdict.phase in FINISHED and facts.failed:
         message = with_failures(verdict.message, grouped(situation.staying()))
         verdict = replace(verdict, message=message)
-    events = arrival(situation, verdict)
-    events += [
-        RecordEvent("Warning", "PluginArgument", doubt) for doubt in situation.doubts[:_DOUBTS]
+    return verdict
+
+
+def _arrival(situation: Situation, verdict: PhaseResult) -> list[RecordEvent]:
+    """The events of a new phase, and for a new Job what is doubtful about its plugins."""
+    doubts = situation.doubts[:_DOUBTS]
+    return [
+        *arrival(situation, verdict),
+        *(RecordEvent("Warning", "PluginArgument", doubt) for doubt in doubts),
     ]
+
+
+def _reasoned(
+    situation: Situation, verdict: PhaseResult, waiting: Waiting
+) -> tuple[PhaseResult, list[RecordEvent]]:
+    """The next phase with its reason, and the events of the change."""
+    events = _arrival(situation, verdict)
     if verdict.phase in (PENDING, RUNNING):
         reason = why(situation, verdict.phase, waiting)
         verdict = PhaseResult(verdict.phase, reason.word, reason.sentence)
@@ -235,6 +247,8 @@ def _evicted(situation: Situation) -> dict[str, float]:
 
     If a pod had failed and the policy concerns that, it is the time of its failure.
     """
+    if not situation.job_pods.missing:
+        return {}
     policies, noted = Policies(situation.job), situation.job_pods.waiting
     return {
         request.pod: situation.now if request.since is None else min(request.since, situation.now)
