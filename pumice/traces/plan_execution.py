@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import msgspec
 
@@ -26,6 +27,8 @@ _SPECS = 3
 """Specs that are kept beside the newest: the tasks of a Job, in whose order its pods are created, rarely alternate."""
 
 _PENDING = PodStatus("Pending")
+_moment = lru_cache(maxsize=8)(format_time)
+"""Pods that are created together have the same time."""
 
 
 @dataclass(slots=True)
@@ -96,6 +99,9 @@ class PlanExecution:
         self, step: Step, job: ControlledJob, changes: ControllerChanges, now: float
     ) -> None:
         match step:
+            case PatchStatus(status):
+                job.raw = job.raw | {"status": status}
+                changes.jobs[job.key] = job
             case CreateObject(kind, manifest) if kind == POD:
                 key = key_of(manifest)
                 if key not in self.taken:
@@ -124,9 +130,6 @@ class PlanExecution:
                 changes.gone += job.pods.values()
             case DeleteObject():
                 self._delete(step, job, changes)
-            case PatchStatus(status):
-                job.raw = job.raw | {"status": status}
-                changes.jobs[job.key] = job
             case _:
                 pass  # events, and claims
 
@@ -155,7 +158,7 @@ class PlanExecution:
         meta = pod["metadata"]
         stamps = {
             "uid": f"{meta.get('namespace')}-{meta['name']}",
-            "creationTimestamp": format_time(now),
+            "creationTimestamp": _moment(now),
         }
         return Pod(
             metadata=msgspec.convert(stamps | meta, ObjectMeta),

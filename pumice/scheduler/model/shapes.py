@@ -14,7 +14,7 @@ import numpy as np
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta, parse_bool
 from pumice.api.not_here_yet import LONGEST_ABOUT_NODES
-from pumice.api.pods import Affinity, Container, NodeAffinity, Pod, PodSpec, Toleration
+from pumice.api.pods import Affinity, Container, NodeAffinity, Pod, PodSpec, PodStatus, Toleration
 from pumice.api.quantities import parse_milli
 from pumice.api.requests import pod_requests
 from pumice.scheduler.model.affinity_terms import PeerRules, peer_rules, too_long
@@ -121,6 +121,33 @@ class ShapeKey(msgspec.Struct, frozen=True):
     scoring: tuple[str, str]
 
 
+class _Asked(NamedTuple):
+    """What a pod's spec alone asks for; the fields are those of `ShapeKey`."""
+
+    requests: tuple[tuple[str, int], ...]
+    scored: tuple[int, int]
+    placement: bytes
+    host_ports: tuple[HostPort, ...]
+    hard_rules: tuple[str, ...]
+
+    @classmethod
+    def of(cls, spec: PodSpec, status: PodStatus | None) -> "_Asked":
+        about_nodes = {
+            NODE_SELECTOR: spec.node_selector,
+            NODE_AFFINITY: spec.affinity.node_affinity if spec.affinity else None,
+            TOLERATIONS: spec.tolerations,
+        }
+        placement = _ENCODER.encode(tuple(about_nodes.values()))
+        long = _too_long(about_nodes) if len(placement) > LONGEST_ABOUT_NODES else ()
+        return cls(
+            tuple(sorted(pod_requests(spec, status).items())),
+            _scored(spec),
+            placement,
+            tuple(sorted(set(_host_ports(spec)))),
+            (*_hard_rules(spec), *long),
+        )
+
+
 class ShapeTable:
     """All shapes in use."""
 
@@ -129,6 +156,7 @@ class ShapeTable:
         self._shapes: dict[ShapeKey, PodShape] = {}
         self._unknown: dict[ShapeKey, int] = {}
         self._next = 0
+        self._last: tuple[PodSpec, _Asked] | None = None
         self._width = len(axis)
 
     def __len__(self) -> int:
@@ -141,21 +169,15 @@ class ShapeTable:
             QuantityError: A request cannot be read.
         """
         spec, meta = pod.spec, pod.metadata
-        requests = pod_requests(spec, pod.status)
-        about_nodes = {
-            NODE_SELECTOR: spec.node_selector,
-            NODE_AFFINITY: spec.affinity.node_affinity if spec.affinity else None,
-            TOLERATIONS: spec.tolerations,
-        }
-        placement = _ENCODER.encode(tuple(about_nodes.values()))
-        long = _too_long(about_nodes) if len(placement) > LONGEST_ABOUT_NODES else ()
+        asked = self._asked(spec, pod.status)
+        claims = claim_names(meta.name, spec.volumes) if spec.volumes else ()
         key = ShapeKey(
-            tuple(sorted(requests.items())),
-            _scored(spec),
-            placement,
-            tuple(sorted(set(_host_ports(spec)))),
-            tuple(f"{meta.namespace}/{name}" for name, _ in claim_names(meta.name, spec.volumes)),
-            (*_hard_rules(spec), *long),
+            asked.requests,
+            asked.scored,
+            asked.placement,
+            asked.host_ports,
+            tuple([f"{meta.namespace}/{name}" for name, _ in claims]),
+            asked.hard_rules,
             _is_revocable(meta),
             peer_rules(pod),
             _scoring(meta),
@@ -164,10 +186,19 @@ class ShapeTable:
         if shape is None:
             vector = self._vector(key)
             shape = self._shapes[key] = PodShape(self._next, key, spec, vector, self._axis.names)
-            if unknown := self._axis.unknown(requests):
+            if unknown := self._axis.unknown(name for name, _ in asked.requests):
                 self._unknown[key] = unknown
             self._next += 1
         return shape
+
+    def _asked(self, spec: PodSpec, status: PodStatus) -> "_Asked":
+        """What a spec asks for; pods of a gang come one after the other, with specs that differ in their nodes at most."""
+        if status.container_statuses or status.init_container_statuses or status.resources:
+            return _Asked.of(spec, status)
+        bare = msgspec.structs.replace(spec, node_name="") if spec.node_name else spec
+        if self._last is None or self._last[0] != bare:
+            self._last = bare, _Asked.of(bare, None)
+        return self._last[1]
 
     def _vector(self, key: ShapeKey) -> Ints:
         vector = self._axis.vector(dict(key.requests))

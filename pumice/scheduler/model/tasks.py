@@ -304,8 +304,9 @@ def _priority(pod: Pod) -> int:
 
 def natural(name: str) -> Natural:
     """Sort key that compares digits as numbers."""
-    parts = _DIGITS.split(name)
-    return tuple(_number(part) if place % 2 else part for place, part in enumerate(parts))
+    parts: list[str | int] = [*_DIGITS.split(name)]
+    parts[1::2] = [_number(str(part)) for part in parts[1::2]]
+    return tuple(parts)
 
 
 def trailing_index(name: str) -> int:
