@@ -162,6 +162,7 @@ class VirtualCluster:
         ending: Ending,
         groups: Mapping[str, Raw] | None = None,
         pods: Iterable[Pod] = (),
+        plain_pods: int = 0,
     ) -> ControlledJob:
         """Take in a Job that is admitted.
 
@@ -170,8 +171,9 @@ class VirtualCluster:
             ending: How its pods end.
             groups: PodGroups that exist, by `namespace/name`.
             pods: Its pods that exist.
+            plain_pods: Number of its pods if it is plain (`plain_jobs`), else 0.
         """
-        job = self.jobs.add(raw, groups)
+        job = self.jobs.add(raw, groups, plain_pods)
         self.jobs.take(pods)
         self._in_vain = self._moved = 0
         self.expect(job.key, ending)

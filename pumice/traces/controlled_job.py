@@ -10,6 +10,7 @@ from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodSpec
 from pumice.controller.jobs.phases import ABORTED, FINISHED, phase_of
+from pumice.controller.jobs.situation import Observed
 from pumice.controller.podgroups import ADMITTED, BROKEN, condition_of
 
 _NO_UID = "00000000-0000-0000-0000-000000000000"
@@ -30,6 +31,8 @@ class ControlledJob:
         specs: Specs of its pods, as they are built and as they are read; equal ones are read once.
         group_status: Newest status of its PodGroup; None if it is not known.
         read_status: The one that its last pass has read, which `group` has.
+        plain_pods: Number of its pods if it is plain (`plain_jobs`), else 0.
+        put_off: What a pass would have seen that is made before the next one, and when, UNIX seconds; None if there is none.
     """
 
     __slots__ = (
@@ -40,13 +43,15 @@ class ControlledJob:
         "is_gone",
         "key",
         "objects",
+        "plain_pods",
         "pods",
+        "put_off",
         "raw",
         "read_status",
         "specs",
     )
 
-    def __init__(self, raw: Raw, groups: Mapping[str, Raw]) -> None:
+    def __init__(self, raw: Raw, groups: Mapping[str, Raw], plain_pods: int = 0) -> None:
         """Take in a Job, and its PodGroup if it is among those that exist."""
         metadata = {"namespace": "default", "uid": _NO_UID} | raw["metadata"]
         name = pod_group_name(metadata["name"], metadata["uid"])
@@ -61,6 +66,8 @@ class ControlledJob:
         self.specs: list[tuple[Raw, PodSpec]] = []
         self.group_status: PodGroupStatus | None = None
         self.read_status: PodGroupStatus | None = None
+        self.plain_pods = plain_pods
+        self.put_off: tuple[Observed, float] | None = None
 
     @property
     def phase(self) -> str:

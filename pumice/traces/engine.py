@@ -109,7 +109,8 @@ class TraceRun:
         job = record.job
         record.requests = kind.requests
         raw = kind.named(job.name, self._created(job.submit))
-        submitted = self._cluster.submit(raw, Ending(job.duration, job.fails))
+        ending = Ending(job.duration, job.fails)
+        submitted = self._cluster.submit(raw, ending, plain_pods=kind.plain_pods)
         self._stories.begin(submitted.key, record, kind.minimum, kind.tasks)
         known = self._pod_kinds.get(id(kind))
         if known is None:

@@ -18,6 +18,7 @@ from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Limits, Observed
 from pumice.controller.plan import DeleteObject, Step, UpdateObject
 from pumice.plugins import Registry
+from pumice.traces import plain_jobs
 from pumice.traces.controlled_job import ControlledJob, key_of
 from pumice.traces.plan_execution import ControllerChanges, PlanExecution
 
@@ -68,14 +69,17 @@ class ControlledJobs:
 
     # -- what happens ------------------------------------------------------------------------
 
-    def add(self, raw: Raw, groups: Mapping[str, Raw] | None = None) -> ControlledJob:
+    def add(
+        self, raw: Raw, groups: Mapping[str, Raw] | None = None, plain_pods: int = 0
+    ) -> ControlledJob:
         """Take in a Job that is admitted.
 
         Args:
             raw: The Job.
             groups: PodGroups that exist, by `namespace/name`.
+            plain_pods: Number of its pods if it is plain (`plain_jobs`) and is dropped when it is over; else 0.
         """
-        job = ControlledJob(raw, groups or {})
+        job = ControlledJob(raw, groups or {}, plain_pods)
         self.jobs[job.key] = job
         self._changed[job.key] = None
         if job.group is not None:
@@ -154,33 +158,47 @@ class ControlledJobs:
         return changes
 
     def _settle(self, job: ControlledJob, changes: ControllerChanges, now: float) -> None:
-        queue = self._queues.get(job.queue)
         job.pass_begins()
+        if job.put_off is not None:
+            if plain_jobs.has_succeeded(job):
+                plain_jobs.complete(job)
+                changes.jobs[job.key] = job
+                return
+            (observed, moment), job.put_off = job.put_off, None
+            self._pass(job, observed, changes, moment)
+        elif job.plain_pods and plain_jobs.has_begun(job):
+            job.put_off = self._observed(job), now
+            return
         for _ in range(PASSES):
-            plan = reconcile(
-                Observed(
-                    job=job.raw,
-                    pods=tuple(job.pods.values()),
-                    group=job.group,
-                    objects=tuple(job.objects),
-                    queue=queue,
-                    priorities=self._priorities,
-                ),
-                registry=self._registry,
-                now=now,
-                limits=ALL_AT_ONCE,
-            )
             phase = job.phase
-            steps, wake = self._execution.carry_out(plan, job, changes, now)
+            steps = self._pass(job, self._observed(job), changes, now)
             if job.is_gone:
                 self.remove(job)
                 return
-            self._wake(job, None if wake is None else now + max(wake, _SHORTEST))
             if not steps or (job.is_finished and self._drops_finished):
                 return
             if self._drops_finished and _is_done(phase, job, steps):
                 return
         changes.unsettled.append(job.key)
+
+    def _pass(
+        self, job: ControlledJob, observed: Observed, changes: ControllerChanges, now: float
+    ) -> set[type[Step]]:
+        """Make a plan and carry it out; the types of steps that have changed something."""
+        plan = reconcile(observed, registry=self._registry, now=now, limits=ALL_AT_ONCE)
+        steps, wake = self._execution.carry_out(plan, job, changes, now)
+        self._wake(job, None if wake is None else now + max(wake, _SHORTEST))
+        return steps
+
+    def _observed(self, job: ControlledJob) -> Observed:
+        return Observed(
+            job=job.raw,
+            pods=tuple(job.pods.values()),
+            group=job.group,
+            objects=tuple(job.objects),
+            queue=self._queues.get(job.queue),
+            priorities=self._priorities,
+        )
 
     def _wake(self, job: ControlledJob, moment: float | None) -> None:
         job.due = moment

@@ -19,6 +19,7 @@ from pumice.api.queues import Queue, QueueSpec
 from pumice.api.requests import Amounts, pod_requests
 from pumice.controller.jobs.subject import UnusableError, min_available, read
 from pumice.scheduler.simulate import ClusterObjects
+from pumice.traces.plain_jobs import is_plain
 from pumice.traces.trace import Trace, TraceJob
 
 _SET_BY_CLUSTER = {
@@ -110,6 +111,7 @@ class JobKind(msgspec.Struct, frozen=True):
         tasks: Indexes of their tasks, by name.
         requests: What a pod of each task requests.
         specs: The spec of a pod of each task.
+        plain_pods: Number of their pods if they are plain (`plain_jobs`), else 0.
     """
 
     raw: Raw | None
@@ -118,6 +120,7 @@ class JobKind(msgspec.Struct, frozen=True):
     tasks: dict[str, int] = {}
     requests: tuple[Amounts, ...] = ()
     specs: tuple[PodSpec, ...] = ()
+    plain_pods: int = 0
 
     def named(self, name: str, created: str) -> Raw:
         """One of the Jobs."""
@@ -140,7 +143,8 @@ class JobKind(msgspec.Struct, frozen=True):
         for each in requests:
             del each["pods"]
         tasks = {task.name: place for place, task in enumerate(job.tasks)}
-        return cls(answer.job, [], min_available(job), tasks, requests, specs)
+        plain_pods = job.replicas if is_plain(job) else 0
+        return cls(answer.job, [], min_available(job), tasks, requests, specs, plain_pods)
 
 
 class JobSubmissions:

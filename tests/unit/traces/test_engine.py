@@ -269,10 +269,10 @@ def test_equal_moments_are_served_in_the_order_of_the_trace() -> None:
     assert starts_of(past) == [5.5, 15.5, 25.5]
 
 
-def test_an_ordinary_job_takes_four_passes_of_the_controller(
+def test_a_job_takes_two_passes_of_the_controller_and_one_that_fails_two_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One each for its PodGroup, its pods, its start and its end; that the PodGroup runs changes nothing."""
+    """One each for its PodGroup and its pods; of its start and its end only those of a job that fails."""
     plans = []
 
     def reconciled(observed: Observed, **options: Any) -> Plan:
@@ -280,9 +280,11 @@ def test_an_ordinary_job_takes_four_passes_of_the_controller(
         return plans[-1]
 
     monkeypatch.setattr("pumice.traces.jobs.reconcile", reconciled)
-    past = ran([trace_job("one", 0, 10, replicas=3), trace_job("two", 5, 1)], cluster_of(3))
-    assert [record.outcome for record in past.jobs] == ["Completed", "Completed"]
-    assert len(plans) == 2 * 4
+    past = ran(
+        [trace_job("one", 0, 10, replicas=3), trace_job("two", 5, 1, fails=True)], cluster_of(3)
+    )
+    assert [record.outcome for record in past.jobs] == ["Completed", "Failed"]
+    assert len(plans) == 2 * 2 + 2
     assert all(plan.status is not None for plan in plans)
 
 
