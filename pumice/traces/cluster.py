@@ -17,6 +17,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from pumice.api import keys
+from pumice.api.jobs import Job
 from pumice.api.meta import Raw, format_time
 from pumice.api.pods import ContainerState, ContainerStatus, Pod, PodStatus, Terminated
 from pumice.plugins import Registry
@@ -162,7 +163,7 @@ class VirtualCluster:
         ending: Ending,
         groups: Mapping[str, Raw] | None = None,
         pods: Iterable[Pod] = (),
-        plain_pods: int = 0,
+        plain: Job | None = None,
     ) -> ControlledJob:
         """Take in a Job that is admitted.
 
@@ -171,9 +172,9 @@ class VirtualCluster:
             ending: How its pods end.
             groups: PodGroups that exist, by `namespace/name`.
             pods: Its pods that exist.
-            plain_pods: Number of its pods if it is plain (`plain_jobs`), else 0.
+            plain: A Job that differs from it in metadata at most, complete, if it is plain (`plain_jobs`).
         """
-        job = self.jobs.add(raw, groups, plain_pods)
+        job = self.jobs.add(raw, groups, plain)
         self.jobs.take(pods)
         self._in_vain = self._moved = 0
         self.expect(job.key, ending)

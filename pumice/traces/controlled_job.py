@@ -1,19 +1,34 @@
 """A Job under the controller of a simulation, with what it owns."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from pumice.api import keys
+from pumice.api.jobs import Job
 from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodSpec
 from pumice.controller.jobs.phases import ABORTED, FINISHED, phase_of
-from pumice.controller.jobs.situation import Observed
 from pumice.controller.podgroups import ADMITTED, BROKEN, condition_of
 
 _NO_UID = "00000000-0000-0000-0000-000000000000"
+
+
+class SeenByPass(NamedTuple):
+    """What a pass sees of a Job.
+
+    Attributes:
+        pods: Its pods.
+        group: Its PodGroup.
+        moment: When, UNIX seconds.
+    """
+
+    pods: tuple[Pod, ...]
+    group: Raw | None
+    moment: float
 
 
 class ControlledJob:
@@ -31,8 +46,8 @@ class ControlledJob:
         specs: Specs of its pods, as they are built and as they are read; equal ones are read once.
         group_status: Newest status of its PodGroup; None if it is not known.
         read_status: The one that its last pass has read, which `group` has.
-        plain_pods: Number of its pods if it is plain (`plain_jobs`), else 0.
-        put_off: What a pass would have seen that is made before the next one, and when, UNIX seconds; None if there is none.
+        plain: A Job that differs from it in metadata at most, complete, while it is plain (`plain_jobs`); else None.
+        seen: What passes would have seen that were put off, in order.
     """
 
     __slots__ = (
@@ -43,15 +58,15 @@ class ControlledJob:
         "is_gone",
         "key",
         "objects",
-        "plain_pods",
+        "plain",
         "pods",
-        "put_off",
         "raw",
         "read_status",
+        "seen",
         "specs",
     )
 
-    def __init__(self, raw: Raw, groups: Mapping[str, Raw], plain_pods: int = 0) -> None:
+    def __init__(self, raw: Raw, groups: Mapping[str, Raw], plain: Job | None = None) -> None:
         """Take in a Job, and its PodGroup if it is among those that exist."""
         metadata = {"namespace": "default", "uid": _NO_UID} | raw["metadata"]
         name = pod_group_name(metadata["name"], metadata["uid"])
@@ -66,8 +81,8 @@ class ControlledJob:
         self.specs: list[tuple[Raw, PodSpec]] = []
         self.group_status: PodGroupStatus | None = None
         self.read_status: PodGroupStatus | None = None
-        self.plain_pods = plain_pods
-        self.put_off: tuple[Observed, float] | None = None
+        self.plain = plain
+        self.seen: list[SeenByPass] = []
 
     @property
     def phase(self) -> str:

@@ -110,7 +110,7 @@ class TraceRun:
         record.requests = kind.requests
         raw = kind.named(job.name, self._created(job.submit))
         ending = Ending(job.duration, job.fails)
-        submitted = self._cluster.submit(raw, ending, plain_pods=kind.plain_pods)
+        submitted = self._cluster.submit(raw, ending, plain=kind.plain)
         self._stories.begin(submitted.key, record, kind.minimum, kind.tasks)
         known = self._pod_kinds.get(id(kind))
         if known is None:

@@ -8,6 +8,7 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pumice.api import keys
+from pumice.api.jobs import Job
 from pumice.api.meta import Raw
 from pumice.api.nodes import PodPriorities, PriorityClass, values_of
 from pumice.api.podgroups import PodGroupStatus
@@ -16,10 +17,10 @@ from pumice.api.queues import Queue
 from pumice.controller.jobs.phases import PENDING, RUNNING, SOFT
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Limits, Observed
-from pumice.controller.plan import DeleteObject, Step, UpdateObject
+from pumice.controller.plan import DeleteObject, Plan, Step, UpdateObject
 from pumice.plugins import Registry
 from pumice.traces import plain_jobs
-from pumice.traces.controlled_job import ControlledJob, key_of
+from pumice.traces.controlled_job import ControlledJob, SeenByPass, key_of
 from pumice.traces.plan_execution import ControllerChanges, PlanExecution
 
 ALL_AT_ONCE = Limits(window=LIMITS.max_pods)
@@ -70,16 +71,18 @@ class ControlledJobs:
     # -- what happens ------------------------------------------------------------------------
 
     def add(
-        self, raw: Raw, groups: Mapping[str, Raw] | None = None, plain_pods: int = 0
+        self, raw: Raw, groups: Mapping[str, Raw] | None = None, plain: Job | None = None
     ) -> ControlledJob:
         """Take in a Job that is admitted.
 
         Args:
             raw: The Job.
             groups: PodGroups that exist, by `namespace/name`.
-            plain_pods: Number of its pods if it is plain (`plain_jobs`) and is dropped when it is over; else 0.
+            plain: A Job that differs from it in metadata at most, complete, if it is plain (`plain_jobs`) and dropped when it is over.
         """
-        job = ControlledJob(raw, groups or {}, plain_pods)
+        job = ControlledJob(raw, groups or {}, plain)
+        if (queue := self._queues.get(job.queue)) is not None and queue.spec.extend_clusters:
+            job.plain = None  # its pods are marked for other clusters
         self.jobs[job.key] = job
         self._changed[job.key] = None
         if job.group is not None:
@@ -159,46 +162,47 @@ class ControlledJobs:
 
     def _settle(self, job: ControlledJob, changes: ControllerChanges, now: float) -> None:
         job.pass_begins()
-        if job.put_off is not None:
-            if plain_jobs.has_succeeded(job):
-                plain_jobs.complete(job)
-                changes.jobs[job.key] = job
-                return
-            (observed, moment), job.put_off = job.put_off, None
-            self._pass(job, observed, changes, moment)
-        elif job.plain_pods and plain_jobs.has_begun(job):
-            job.put_off = self._observed(job), now
+        if job.plain is not None and self._put_off(job, changes, now):
             return
         for _ in range(PASSES):
             phase = job.phase
-            steps = self._pass(job, self._observed(job), changes, now)
+            seen = SeenByPass(tuple(job.pods.values()), job.group, now)
+            steps, wake = self._execution.carry_out(self._plan(job, seen), job, changes, now)
             if job.is_gone:
                 self.remove(job)
                 return
+            self._wake(job, None if wake is None else now + max(wake, _SHORTEST))
             if not steps or (job.is_finished and self._drops_finished):
                 return
             if self._drops_finished and _is_done(phase, job, steps):
                 return
         changes.unsettled.append(job.key)
 
-    def _pass(
-        self, job: ControlledJob, observed: Observed, changes: ControllerChanges, now: float
-    ) -> set[type[Step]]:
-        """Make a plan and carry it out; the types of steps that have changed something."""
-        plan = reconcile(observed, registry=self._registry, now=now, limits=ALL_AT_ONCE)
-        steps, wake = self._execution.carry_out(plan, job, changes, now)
-        self._wake(job, None if wake is None else now + max(wake, _SHORTEST))
-        return steps
+    def _put_off(self, job: ControlledJob, changes: ControllerChanges, now: float) -> bool:
+        """Do for a plain Job what a pass would do, without the pass; False if it needs one, after those that were put off."""
+        if plain_jobs.has_succeeded(job):
+            plain_jobs.complete(job)
+            changes.jobs[job.key] = job
+            return True
+        if (plan := plain_jobs.put_off(job, self._priorities, now)) is not None:
+            self._execution.carry_out(plan, job, changes, now)
+            return True
+        seen, job.seen, job.plain = job.seen, [], None
+        for each in seen:
+            if (status := self._plan(job, each).status) is not None:
+                job.raw = job.raw | {"status": status}
+        return False
 
-    def _observed(self, job: ControlledJob) -> Observed:
-        return Observed(
+    def _plan(self, job: ControlledJob, seen: SeenByPass) -> Plan:
+        observed = Observed(
             job=job.raw,
-            pods=tuple(job.pods.values()),
-            group=job.group,
+            pods=seen.pods,
+            group=seen.group,
             objects=tuple(job.objects),
             queue=self._queues.get(job.queue),
             priorities=self._priorities,
         )
+        return reconcile(observed, registry=self._registry, now=seen.moment, limits=ALL_AT_ONCE)
 
     def _wake(self, job: ControlledJob, moment: float | None) -> None:
         job.due = moment

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from pumice.api.jobs import Job
 from pumice.api.kinds import JOB
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.nodes import PriorityClass
@@ -111,7 +112,7 @@ class JobKind(msgspec.Struct, frozen=True):
         tasks: Indexes of their tasks, by name.
         requests: What a pod of each task requests.
         specs: The spec of a pod of each task.
-        plain_pods: Number of their pods if they are plain (`plain_jobs`), else 0.
+        plain: One of them, complete, if they are plain (`plain_jobs`).
     """
 
     raw: Raw | None
@@ -120,7 +121,7 @@ class JobKind(msgspec.Struct, frozen=True):
     tasks: dict[str, int] = {}
     requests: tuple[Amounts, ...] = ()
     specs: tuple[PodSpec, ...] = ()
-    plain_pods: int = 0
+    plain: Job | None = None
 
     def named(self, name: str, created: str) -> Raw:
         """One of the Jobs."""
@@ -143,8 +144,8 @@ class JobKind(msgspec.Struct, frozen=True):
         for each in requests:
             del each["pods"]
         tasks = {task.name: place for place, task in enumerate(job.tasks)}
-        plain_pods = job.replicas if is_plain(job) else 0
-        return cls(answer.job, [], min_available(job), tasks, requests, specs, plain_pods)
+        plain = job if is_plain(job) else None
+        return cls(answer.job, [], min_available(job), tasks, requests, specs, plain)
 
 
 class JobSubmissions:

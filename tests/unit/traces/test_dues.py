@@ -93,7 +93,9 @@ def test_jobs_that_the_controller_does_not_come_to_an_end_with_are_named(
 ) -> None:
     for module in (jobs, engine):
         monkeypatch.setattr(module, "PASSES", 0)
-    past = ran([trace_job("b"), trace_job("a")], cluster_of(2))
+    policy = {"event": "PodFailed", "action": "RestartJob"}
+    manifest = {"spec": manifest_of("", [task("w", 1, cpu="1")], policies=[policy])["spec"]}
+    past = ran([trace_job(name, manifest=manifest) for name in ("b", "a")], cluster_of(2))
     assert [job.outcome for job in past.jobs] == ["Waiting", "Waiting"]
     assert past.remarks == [
         "of 2 Jobs, such as default/a, the controller had more to change after 0 passes; it was left at that, so pods may be missing"

@@ -269,10 +269,10 @@ def test_equal_moments_are_served_in_the_order_of_the_trace() -> None:
     assert starts_of(past) == [5.5, 15.5, 25.5]
 
 
-def test_a_job_takes_two_passes_of_the_controller_and_one_that_fails_two_more(
+def test_only_a_job_to_which_something_happens_takes_passes_of_the_controller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One each for its PodGroup and its pods; of its start and its end only those of a job that fails."""
+    """One each for its PodGroup, its pods, its start and its end."""
     plans = []
 
     def reconciled(observed: Observed, **options: Any) -> Plan:
@@ -284,7 +284,7 @@ def test_a_job_takes_two_passes_of_the_controller_and_one_that_fails_two_more(
         [trace_job("one", 0, 10, replicas=3), trace_job("two", 5, 1, fails=True)], cluster_of(3)
     )
     assert [record.outcome for record in past.jobs] == ["Completed", "Failed"]
-    assert len(plans) == 2 * 2 + 2
+    assert len(plans) == 4
     assert all(plan.status is not None for plan in plans)
 
 
