@@ -5,7 +5,7 @@ The file is long because each pod of a gang changes all of its counters, also th
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -31,9 +31,6 @@ from pumice.scheduler.model.tasks import (
     TaskInfo,
 )
 from pumice.scheduler.results import Finding
-
-if TYPE_CHECKING:
-    from pumice.scheduler.model.queues import QueueTable
 
 _PENDING, _PIPELINED, _BOUND, _RUNNING, _RELEASING, _SUCCEEDED, _FAILED = map(
     int, (PENDING, PIPELINED, BOUND, RUNNING, RELEASING, SUCCEEDED, FAILED)
@@ -66,6 +63,23 @@ _LARGEST_COUNT = (1 << 31) - 1
 
 _INITIAL_PHASES = ("", "Pending")
 _STARTING_PHASES = (*_INITIAL_PHASES, "Inqueue")
+
+
+class Sums(Protocol):
+    """Sums over the jobs of a queue, which each job keeps current."""
+
+    @property
+    def width(self) -> int:
+        """Columns of the sums."""
+
+    def hold(self, job: "JobInfo", vector: Ints, step: int) -> None:
+        """Count what a pod of a job has come to hold (1), or holds no more (-1)."""
+
+    def wait(self, job: "JobInfo", vector: Ints, step: int) -> None:
+        """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
+
+    def outdate(self, job: "JobInfo") -> None:
+        """Note that pods of a job have changed."""
 
 
 class JobInfo:
@@ -147,8 +161,8 @@ class JobInfo:
         "tasks",
     )
 
-    def __init__(self, namespace: str, name: str, table: "QueueTable") -> None:
-        """A job without PodGroup and pods, whose pods are to be counted in the sums of queues."""
+    def __init__(self, namespace: str, name: str, table: "Sums") -> None:
+        """A job without PodGroup and pods, whose pods are to be counted in sums."""
         self._table = table
         width = table.width
         self.allocated: Ints = np.zeros(width, dtype=np.int64)
@@ -504,7 +518,7 @@ class ChargedPods(JobInfo):
 
     __slots__ = ("_gang", "pods")
 
-    def __init__(self, gang: JobInfo, queue: str, table: "QueueTable") -> None:
+    def __init__(self, gang: JobInfo, queue: str, table: Sums) -> None:
         """None yet, of a gang, in a queue."""
         self._gang = gang
         self.pods = 0

@@ -189,7 +189,7 @@ class Filling:
         nominated = session.nominations.row(task) if task.nominated else NOWHERE
         if near is not None and nominated != NOWHERE and not near.has(nominated):
             nominated = NOWHERE
-        row = ranking.only(nominated)
+        row = ranking.only(nominated) if nominated != NOWHERE else NOWHERE
         if row == NOWHERE:
             group = tasks.group
             row = ranking.best(task, group) if near is None else near.best(task, ranking, group)

@@ -91,11 +91,15 @@ class PodQueue:
         """Pods that the job still needs and that have the same required pod affinity as this one, including it, by shape."""
         near = task.shape.peers
         alike = [task]
-        for other in (self._among or self.left)():
-            rules = other.shape.peers
-            is_alike = rules and near and rules.affinity == near.affinity
-            if other is not task and (other.shape is task.shape or is_alike):
-                alike.append(other)
+        alike += [
+            other
+            for other in (self._among or self.left)()
+            if other is not task
+            and (
+                other.shape is task.shape
+                or ((rules := other.shape.peers) and near and rules.affinity == near.affinity)
+            )
+        ]
         needed = max(min(len(alike), self._job.lacking), 1)
         return group_parts(self._session, self._job.queue, alike, needed)
 
@@ -111,11 +115,14 @@ def group_parts(
 ) -> list[GroupPart]:
     """Places that so many of some pods need in one domain: first for any of them, then for those of each shape."""
     firsts = {task.shape: task for task in reversed(pods)}
-    counts = Counter(task.shape for task in pods)
+    if len(firsts) < 2:
+        return [
+            GroupPart(shape, least((shape,)), session.suiting(task, queue), required)
+            for shape, task in firsts.items()
+        ]
+    counts = Counter([task.shape for task in pods])
     shapes = tuple(counts)
     masks = [session.suiting(firsts[shape], queue) for shape in shapes[:_SHAPES]]
-    if len(shapes) == 1:
-        return [GroupPart(shapes[0], least(shapes), masks[0], required)]
     either = np.logical_or.reduce(masks) if len(shapes) <= _SHAPES else np.ones_like(masks[0])
     others = len(pods) - required
     alone = [

@@ -1,10 +1,8 @@
 """Pods that ask for one domain of the network together: a whole gang, a sub-group, or a single pod."""
 
 from bisect import bisect_left, insort
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from enum import IntEnum
-from functools import cached_property
 
 import numpy as np
 
@@ -139,6 +137,9 @@ class DomainRequest:
         required: How many of those that wait must have a place.
         limit: How near to each other they must be.
         placed: What they have got so far.
+        demands: Places that are required for each kind of pods; an upper bound says whether a domain has them.
+        shapes: Shapes of the pods, each with the number of pods.
+        asked: Column of each resource that the pods ask for, and the sum of what they ask for, by name.
     """
 
     def __init__(
@@ -152,34 +153,20 @@ class DomainRequest:
         placed: Callable[[], Placed],
     ) -> None:
         self._session = session
-        self._queue = queue
         self.pods = pods
         self.members = members
         self.required = min(required, len(pods))
         self.limit = limit
         self.placed = placed
-
-    # -- what domains are asked ----------------------------------------------------------------
-
-    @cached_property
-    def demands(self) -> list[GroupPart]:
-        """Places that are required for each kind of pods; an upper bound says whether a domain has them."""
-        return group_parts(self._session, self._queue, self.pods, self.required)
-
-    @cached_property
-    def asked(self) -> dict[str, tuple[int, int]]:
-        """Column of each resource that the pods ask for, and the sum of what they ask for."""
-        found: dict[str, tuple[int, int]] = {}
+        self.demands = group_parts(session, queue, pods, self.required)
+        self.shapes: dict[PodShape, int] = {}
+        for task in pods:
+            self.shapes[task.shape] = self.shapes.get(task.shape, 0) + 1
+        self.asked: dict[str, tuple[int, int]] = {}
         for shape, count in self.shapes.items():
             for need in shape.needs:
-                _, before = found.get(need.name, (0, 0))
-                found[need.name] = need.column, before + need.amount * count
-        return found
-
-    @cached_property
-    def shapes(self) -> Counter[PodShape]:
-        """Shapes of the pods, each with the number of pods."""
-        return Counter(task.shape for task in self.pods)
+                _, before = self.asked.get(need.name, (0, 0))
+                self.asked[need.name] = need.column, before + need.amount * count
 
     def counts(self, demand: GroupPart, *, later: bool = False) -> Ints:
         """How many pods of a shape each node has room for, by what they request."""

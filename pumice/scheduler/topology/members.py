@@ -225,10 +225,11 @@ class MemberTable:
         for pattern in self._patterns.values():
             if name in pattern.names:
                 found |= pattern.users
-        asked = set(self._by_label.get("", {}).get("", ()))
-        for key in self._by_label.keys() & labels.keys():
-            asked |= self._by_label[key].get(labels[key], set())
-        found.update(each for each in asked if _any_matches(self._selectors[each], labels))
+        if self._by_label:
+            asked = set(self._by_label.get("", {}).get("", ()))
+            for key in self._by_label.keys() & labels.keys():
+                asked |= self._by_label[key].get(labels[key], set())
+            found.update(each for each in asked if _any_matches(self._selectors[each], labels))
         return found
 
     def _hold(self, name: str, holders: set[str]) -> Set[str]:
