@@ -58,4 +58,4 @@ def test_yaml_of_a_watched_list_is_one_document_for_each_change(
     printer = ListPrinter(ListForm.YAML, watching=True)
     for jobs in (1, 1, 2):
         printer.show({"jobs": jobs}, (), str)
-    assert capsys.readouterr().out == "jobs: 1\n---\njobs: 2\n"
+    assert capsys.readouterr().out == "---\njobs: 1\n---\njobs: 2\n"
