@@ -210,16 +210,11 @@ async def _serve(
         try:
             file = kubeconfig or Path(folder, "kubeconfig")
             async with starting as cluster:
-                health = serving_health(
-                    metrics_port,
-                    cluster.metrics,
-                    {},
-                    alive=lambda: None,
-                    host="127.0.0.1",
-                    told=lambda port: note(f"metrics on http://127.0.0.1:{port}/metrics"),
-                )
+                health = serving_health(metrics_port, cluster.metrics, {}, host="127.0.0.1")
                 served = page(cluster.client) if page is not None else nullcontext("")
-                async with health, served as address:
+                async with health as metrics_at, served as address:
+                    if metrics_at is not None:
+                        note(f"metrics on http://127.0.0.1:{metrics_at}/metrics")
                     with dev_kubeconfig.written(file, cluster.api.kubeconfig()):
                         _announce(cluster.api, file, address)
                         await until_any(stop, cluster.components)

@@ -172,7 +172,6 @@ class Client:
         namespace: str | None = None,
         *,
         dry_run: bool = False,
-        field_manager: str = FIELD_MANAGER,
         metadata_only: bool = False,
     ) -> Object:
         """Create an object, in its own namespace unless another is given.
@@ -182,7 +181,6 @@ class Client:
             obj: The object.
             namespace: Its namespace, if it does not name one itself.
             dry_run: Whether the object is only checked.
-            field_manager: Name under which the fields are set.
             metadata_only: Whether the response may contain only the metadata.
 
         Raises:
@@ -191,7 +189,7 @@ class Client:
             Forbidden: When admission or RBAC refuses it.
         """
         namespace = namespace or _namespace_of(obj)
-        query = {"fieldManager": field_manager} | ({"dryRun": "All"} if dry_run else {})
+        query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if dry_run else {})
         headers = METADATA_ONLY if metadata_only else None
         return await self._object("POST", kind.collection(namespace), obj, query, headers)
 
@@ -293,23 +291,19 @@ class Client:
         }
         await self._transport.request("POST", f"{POD.path(pod, namespace)}/binding", body)
 
-    async def evict(
-        self, namespace: str, pod: str, *, uid: str | None = None, grace: int | None = None
-    ) -> None:
-        """Request a pod's eviction, with a grace period in seconds.
+    async def evict(self, namespace: str, pod: str, *, uid: str | None = None) -> None:
+        """Request a pod's eviction.
 
         Raises:
             TooManyRequests: When a disruption budget forbids it for now.
             NotFound: When the pod is gone.
         """
-        options: Object = {"preconditions": {"uid": uid}} if uid else {}
-        if grace is not None:
-            options["gracePeriodSeconds"] = grace
+        guard = {"deleteOptions": {"preconditions": {"uid": uid}}} if uid else {}
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": pod, "namespace": namespace},
-        } | ({"deleteOptions": options} if options else {})
+        } | guard
         await self._transport.request("POST", f"{POD.path(pod, namespace)}/eviction", body)
 
     async def raw(

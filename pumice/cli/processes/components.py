@@ -6,6 +6,7 @@ and `/readyz` read single values. Metrics are collected in the main loop, becaus
 changes; who asks in the middle of a cycle waits for its end.
 """
 
+import asyncio
 import errno
 import logging
 import os
@@ -16,29 +17,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from prometheus_client import CollectorRegistry
+
 from pumice.cli.exits import FINE, REFUSED, UserError, finish
 from pumice.cli.live.sessions import error_text
 from pumice.cli.options import ElectionOptions, Level, read_seconds
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from pumice.certs.rotation import CertSettings
-    from pumice.cluster.client import Client
-    from pumice.cluster.elected import ElectedWorker
-    from pumice.cluster.leader import LeaseTimes
-    from pumice.serving.probes import Check
-
-
-import asyncio
-from contextlib import AsyncExitStack
-
-from prometheus_client import CollectorRegistry
-
 from pumice.cluster.side_loop import call_in, side_loop
 from pumice.serving.connections import CONNECTIONS, HttpLimits, affordable
 from pumice.serving.http_server import HttpError, HttpServer
 from pumice.serving.probes import Check, Probes, collected
+
+if TYPE_CHECKING:
+    from pumice.certs.rotation import CertSettings
+    from pumice.cluster.client import Client
+    from pumice.cluster.elected import ElectedWorker
+    from pumice.cluster.leader import LeaseTimes
 
 logger = logging.getLogger("pumice")
 
@@ -129,41 +122,61 @@ async def connected(kubeconfig: Path | None, server: str | None) -> "AsyncIterat
         yield client
 
 
-def _log_port(port: int) -> None:
-    logger.info("health and metrics on port %d", port)
+_COLLECT_SECONDS = 9.0
+"""How long `/metrics` waits for the main event loop; by default Prometheus waits for ten seconds."""
 
 
 @asynccontextmanager
 async def serving_health(
     port: int | None,
-    registry: "CollectorRegistry",
-    checks: "Mapping[str, Check]",
-    notes: "Mapping[str, Check] | None" = None,
+    registry: CollectorRegistry,
+    checks: Mapping[str, Check],
+    notes: Mapping[str, Check] | None = None,
     *,
-    alive: "Check",
+    alive: Check = lambda: None,
     host: str = "0.0.0.0",
-    told: Callable[[int], object] = _log_port,
-) -> AsyncIterator[None]:
-    """Serve health and metrics on a port, if one is given; `told` gets the port.
+    limits: HttpLimits | None = None,
+) -> AsyncIterator[int | None]:
+    """Serve the kubelet and Prometheus inside the block, which gets the port.
+
+    Args:
+        port: Where to listen; 0 takes a free port, and nothing is served if it is None.
+        registry: What `/metrics` shows; it is collected in the running loop.
+        checks: What must hold for the component to be ready, by name.
+        notes: Problems to report although the component is ready, by name.
+        alive: Returns why the process must be restarted. This and the checks are called in another thread.
+        host: Address to listen on; all, because the kubelet and Prometheus come from outside the pod.
+        limits: Limits for clients; the webhook's if None.
 
     Raises:
         UserError: The port cannot be listened on.
     """
     if port is None:
-        yield
+        yield None
         return
-    from pumice.cli.processes.components import HealthServer
+    main = asyncio.get_running_loop()
 
-    server = HealthServer(port, registry, checks, notes, alive=alive, host=host)
-    try:
-        await server.__aenter__()
-    except OSError as error:
-        raise UserError(f"--metrics-port {port}: {why_no_port(error)}") from None
-    told(server.port)
-    try:
-        yield
-    finally:
-        await server.__aexit__()
+    async def collect() -> bytes:
+        waiting = asyncio.run_coroutine_threadsafe(collected(registry), main)
+        try:
+            async with asyncio.timeout(_COLLECT_SECONDS):
+                return await asyncio.wrap_future(waiting)
+        except TimeoutError:
+            problem = f"the event loop has not turned for {_COLLECT_SECONDS:g} s"
+            raise HttpError(503, problem) from None
+
+    probes = Probes(registry, checks, notes, alive=alive, collect=collect)
+    server = HttpServer(probes.answer, limits or HttpLimits(affordable(CONNECTIONS, 1)))
+    async with side_loop("health") as side:
+        try:
+            try:
+                await call_in(side, lambda: server.open(host, port))
+            except OSError as error:
+                raise UserError(f"--metrics-port {port}: {why_no_port(error)}") from None
+            logger.info("health and metrics on port %d", server.port)
+            yield server.port
+        finally:
+            await call_in(side, lambda: server.close(0.0))
 
 
 def require_port(option: str, host: str, port: int | None) -> None:
@@ -261,83 +274,3 @@ def cert_settings(
         extra_names=names,
         extra_addresses=addresses,
     )
-
-
-_COLLECT_SECONDS = 9.0
-"""How long `/metrics` waits for the main event loop; by default Prometheus waits for ten seconds."""
-
-
-class HealthServer:
-    """A small HTTP server for the kubelet and for Prometheus.
-
-    Use it as a context manager; it serves inside the block.
-
-    Attributes:
-        port: Where it listens, known inside the block.
-    """
-
-    def __init__(
-        self,
-        port: int,
-        registry: CollectorRegistry,
-        checks: Mapping[str, Check],
-        notes: Mapping[str, Check] | None = None,
-        *,
-        alive: Check = lambda: None,
-        host: str = "0.0.0.0",
-        limits: HttpLimits | None = None,
-    ) -> None:
-        """Create the server.
-
-        Args:
-            port: Port of the API server; 0 takes a free port.
-            registry: What `/metrics` shows.
-            checks: What must hold for the component to be ready, by name.
-            notes: Problems to report although the component is ready, by name.
-            alive: Returns why the process must be restarted. This and the checks are called in another thread.
-            host: Address to listen on; all, because the kubelet and Prometheus come from outside the
-                pod.
-            limits: Limits for clients; the webhook's if None.
-        """
-        self.port = port
-        self._host = host
-        probes = Probes(registry, checks, notes, alive=alive, collect=self._collect)
-        limits = limits or HttpLimits(affordable(CONNECTIONS, 1))
-        self._server = HttpServer(probes.answer, limits)
-        self._registry = registry
-        self._stack = AsyncExitStack()
-        self._main: asyncio.AbstractEventLoop | None = None
-
-    async def __aenter__(self) -> "HealthServer":
-        """Start to listen; the running loop is the one that metrics are collected in.
-
-        Raises:
-            OSError: The port is taken.
-        """
-        self._main = asyncio.get_running_loop()
-        async with AsyncExitStack() as stack:
-            side = await stack.enter_async_context(side_loop("health"))
-            stack.push_async_callback(call_in, side, lambda: self._server.close(0.0))
-            await call_in(side, lambda: self._server.open(self._host, self.port))
-            self._stack = stack.pop_all()
-        self.port = self._server.port
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Stop listening."""
-        await self._stack.aclose()
-
-    async def _collect(self) -> bytes:
-        """The text of `/metrics`, made in the main loop.
-
-        Raises:
-            HttpError: The main loop stands still.
-        """
-        assert self._main is not None
-        waiting = asyncio.run_coroutine_threadsafe(collected(self._registry), self._main)
-        try:
-            async with asyncio.timeout(_COLLECT_SECONDS):
-                return await asyncio.wrap_future(waiting)
-        except TimeoutError:
-            problem = f"the event loop has not turned for {_COLLECT_SECONDS:g} s"
-            raise HttpError(503, problem) from None

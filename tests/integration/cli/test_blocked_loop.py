@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from pumice.api.kinds import CONFIG_MAP, LEASE
 from pumice.cli.processes import components
-from pumice.cli.processes.components import HealthServer
+from pumice.cli.processes.components import serving_health
 from pumice.cluster.client import Client
 from pumice.cluster.elected import ElectedWorker, ElectionSettings, Heartbeat
 from pumice.cluster.errors import Unavailable
@@ -240,18 +240,18 @@ async def probed(stall: float, ends: threading.Event) -> AsyncIterator[aiohttp.C
     async with side_loop("main") as main:
         heartbeat = Heartbeat(stall)
 
-        async def begin() -> "asyncio.Task[None]":
-            await server.__aenter__()
-            return asyncio.create_task(heartbeat.run())
+        async def begin() -> "tuple[int | None, asyncio.Task[None]]":
+            return await served.__aenter__(), asyncio.create_task(heartbeat.run())
 
         async def end() -> None:
             beating.cancel()
-            await server.__aexit__()
+            await served.__aexit__(None, None, None)
 
-        server = HealthServer(0, CollectorRegistry(), {}, host="127.0.0.1", alive=heartbeat.problem)
-        beating = await call_in(main, begin)
+        registry, alive = CollectorRegistry(), heartbeat.problem
+        served = serving_health(0, registry, {}, host="127.0.0.1", alive=alive)
+        port, beating = await call_in(main, begin)
         try:
-            async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as client:
+            async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
                 main.call_soon_threadsafe(sleeping, ends)
                 yield client
         finally:

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
-from pumice.cli.processes.components import HealthServer
+from pumice.cli.processes.components import serving_health
 from pumice.serving.connections import HttpLimits
 from tests.integration.webhook.raw_http import connected, talk
 
@@ -20,9 +20,9 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 async def health(limits: HttpLimits | None = None) -> AsyncIterator[str]:
     """A health server, and where it answers."""
     checks = {"caches": lambda: "pods: not synced yet"}
-    server = HealthServer(0, CollectorRegistry(), checks, host="127.0.0.1", limits=limits)
-    async with server:
-        yield f"127.0.0.1:{server.port}"
+    served = serving_health(0, CollectorRegistry(), checks, host="127.0.0.1", limits=limits)
+    async with served as port:
+        yield f"127.0.0.1:{port}"
 
 
 async def test_probes_are_answered_and_other_requests_get_json_errors() -> None:

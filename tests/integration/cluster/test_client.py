@@ -91,7 +91,7 @@ async def test_pods_are_bound_and_their_status_written(
     change = {"status": {"message": "written"}}
     written = await client.patch(POD, "p", "default", change, subresource="status")
     assert written["status"]["message"] == "written"
-    await client.evict("default", "p", grace=0)
+    await client.evict("default", "p", uid=created["metadata"]["uid"])
     with pytest.raises(NotFound):
         await client.evict("default", "other")
 

@@ -39,13 +39,11 @@ class Hooked(Client):
             await self.before_bind(pod, node)
         await super().bind(namespace, pod, node, uid, annotations)
 
-    async def evict(
-        self, namespace: str, pod: str, *, uid: str | None = None, grace: int | None = None
-    ) -> None:
+    async def evict(self, namespace: str, pod: str, *, uid: str | None = None) -> None:
         self.evictions.append(pod)
         if self.before_evict is not None:
             await self.before_evict(pod)
-        await super().evict(namespace, pod, uid=uid, grace=grace)
+        await super().evict(namespace, pod, uid=uid)
 
     async def get(self, kind: Kind, name: str, *arguments: Any, **named: Any) -> Object:
         found = await super().get(kind, name, *arguments, **named)
