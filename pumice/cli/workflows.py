@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.api.fields import FieldError, plain
-from pumice.api.meta import Raw
+from pumice.api.meta import ObjectMeta, Raw
 from pumice.cli.files.manifests import Manifest
 from pumice.cli.output import note
 
@@ -54,7 +54,6 @@ def _flows(job_flow: Raw) -> list[Raw]:
 def _jobs(job_flow: Raw, templates: Mapping[str, Raw]) -> Iterator[tuple[str, Raw]]:
     """The Jobs of the flows whose templates are known, each with the path of its flow."""
     from pumice.api.jobflows import job_name
-    from pumice.api.meta import ObjectMeta
     from pumice.controller.jobflows import job_of
     from pumice.controller.render import NO_UID
 

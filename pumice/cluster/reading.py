@@ -250,12 +250,9 @@ def _fields(obj: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _replace(obj: Any, name: str, old: Any, new: Any) -> None:
-    if new is not old:
-        _set(obj, name, new)
-
-
-def _set(obj: Any, name: str, value: Any) -> None:
+    if new is old:
+        return
     if isinstance(obj, dict):
-        obj[name] = value
+        obj[name] = new
     else:
-        msgspec.structs.force_setattr(obj, name, value)
+        msgspec.structs.force_setattr(obj, name, new)

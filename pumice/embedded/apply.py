@@ -12,67 +12,62 @@ from pumice.embedded.fieldsets import Path
 from pumice.embedded.fieldtypes import FieldType, element, field_type
 from pumice.embedded.metadata import check_shape
 from pumice.embedded.objects import Objects
-from pumice.embedded.ownership import ManagerKey, Managers, Owned
+from pumice.embedded.ownership import ManagerKey, Managers, Owned, Ownership
 from pumice.embedded.resources import Call
 from pumice.embedded.storage import Obj, Version
 from pumice.embedded.strategic import in_order
 
 
-class Applier:
-    """Applies configurations."""
+def apply(objects: Objects, call: Call, config: Obj) -> tuple[Version, bool]:
+    """Apply a configuration.
 
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
-        self._ownership = objects.ownership
+    Returns:
+        The object, and whether it was created.
 
-    def apply(self, call: Call, config: Obj) -> tuple[Version, bool]:
-        """Apply a configuration.
+    Raises:
+        ApiStatusError: 409 naming the managers that own what the configuration changes, and
+            whatever a creation or an update may be answered.
+    """
+    check_shape(config, call.resource.kind, strict=call.resource.strategy.custom)
+    if config["metadata"].get("managedFields"):
+        raise statuses.bad_request("metadata.managedFields must be nil")
+    current = objects.storage.get(call.resource.key, call.namespace, call.name)
+    if current is None:
+        return _create(objects, call, config), True
+    version = objects.change(
+        call, lambda old: _applied(objects.ownership, call, old, config), records=False
+    )
+    return version, False
 
-        Returns:
-            The object, and whether it was created.
 
-        Raises:
-            ApiStatusError: 409 naming the managers that own what the configuration changes, and
-                whatever a creation or an update may be answered.
-        """
-        check_shape(config, call.resource.kind, strict=call.resource.strategy.custom)
-        if config["metadata"].get("managedFields"):
-            raise statuses.bad_request("metadata.managedFields must be nil")
-        current = self._objects.storage.get(call.resource.key, call.namespace, call.name)
-        if current is None:
-            return self._create(call, config), True
-        version = self._objects.change(
-            call, lambda old: self._applied(call, old, config), records=False
-        )
-        return version, False
+def _create(objects: Objects, call: Call, config: Obj) -> Version:
+    if call.subresource:
+        raise statuses.not_found(call.resource.kind, call.name)
+    key = ManagerKey("Apply", call.manager)
+    record: Obj = {"metadata": {}}
+    fields = objects.ownership.claimed(call, config)
+    objects.ownership.write(record, {key: objects.ownership.owned(call, fields, None)})
+    config["metadata"].setdefault("name", call.name)
+    return objects.create(call, config, record["metadata"].get("managedFields"))
 
-    def _create(self, call: Call, config: Obj) -> Version:
-        if call.subresource:
-            raise statuses.not_found(call.resource.kind, call.name)
-        key = ManagerKey("Apply", call.manager)
-        record: Obj = {"metadata": {}}
-        fields = self._ownership.claimed(call, config)
-        self._ownership.write(record, {key: self._ownership.owned(call, fields, None)})
-        config["metadata"].setdefault("name", call.name)
-        return self._objects.create(call, config, record["metadata"].get("managedFields"))
 
-    def _applied(self, call: Call, current: Version, config: Obj) -> Obj:
-        live, type_ = current.obj, field_type(call.resource)
-        managers = self._ownership.read(live) or self._ownership.first(call, live)
-        key = ManagerKey("Apply", call.manager, call.subresource)
-        fields, before = self._ownership.claimed(call, config), managers.get(key)
-        taken = _taken(managers, key, fields, live, config, type_)
-        if taken and not call.force:
-            raise _conflict(taken, managers)
-        for other, paths in taken.items():
-            owned = managers[other]
-            managers[other] = Owned(owned.fields - paths, owned.api_version, owned.time)
-        obj: Obj = merged(current.copy(), config, type_)
-        if before is not None:
-            _prune(obj, type_, before.fields - fields, fields, managers, key)
-        managers[key] = self._ownership.owned(call, fields, before)
-        self._ownership.write(obj, managers)
-        return obj
+def _applied(ownership: Ownership, call: Call, current: Version, config: Obj) -> Obj:
+    live, type_ = current.obj, field_type(call.resource)
+    managers = ownership.read(live) or ownership.first(call, live)
+    key = ManagerKey("Apply", call.manager, call.subresource)
+    fields, before = ownership.claimed(call, config), managers.get(key)
+    taken = _taken(managers, key, fields, live, config, type_)
+    if taken and not call.force:
+        raise _conflict(taken, managers)
+    for other, paths in taken.items():
+        owned = managers[other]
+        managers[other] = Owned(owned.fields - paths, owned.api_version, owned.time)
+    obj: Obj = merged(current.copy(), config, type_)
+    if before is not None:
+        _prune(obj, type_, before.fields - fields, fields, managers, key)
+    managers[key] = ownership.owned(call, fields, before)
+    ownership.write(obj, managers)
+    return obj
 
 
 def _taken(

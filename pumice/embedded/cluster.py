@@ -27,7 +27,6 @@ from pumice.embedded.admission import (
 from pumice.embedded.builtin import builtin_resources
 from pumice.embedded.claims import SimulatedStorage
 from pumice.embedded.crds import resource_of
-from pumice.embedded.deletion import Deletion
 from pumice.embedded.gc import GarbageCollector
 from pumice.embedded.handlers import Handlers
 from pumice.embedded.metadata import Identities
@@ -116,10 +115,9 @@ class EmbeddedCluster:
         chain = AdmissionChain(admission, registrations, identities)
         plugins = (namespace_lifecycle(storage), pod_priority(storage), runtime_class(storage))
         objects = Objects(storage, identities, chain, plugins, records=records)
-        deletion = Deletion(objects)
         storage.listen(self._define)
-        self._collector = GarbageCollector(self._registry, objects, deletion, self._woken.set)
-        self.store = Store(self._registry, objects, deletion)
+        self._collector = GarbageCollector(self._registry, objects, self._woken.set)
+        self.store = Store(self._registry, objects)
         self._nodes: NodeRunner = (
             nodes(self.store, clock)
             if nodes is not None
@@ -127,7 +125,7 @@ class EmbeddedCluster:
         )
         renderer = Renderer(Tables(clock))
         containers = self._nodes.containers
-        handlers = Handlers(objects, deletion, renderer, with_containers=containers is not None)
+        handlers = Handlers(objects, renderer, with_containers=containers is not None)
         self._server = ApiServer(
             self._registry,
             storage,

@@ -82,89 +82,84 @@ class Deleted:
     gone: bool
 
 
-class Deletion:
-    """Deletes objects."""
+def delete(objects: Objects, call: Call, options: DeleteOptions) -> Deleted:
+    """Delete an object, or mark it as deleted while finalizers or a grace period hold it.
 
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
+    Raises:
+        ApiStatusError: 404, 409 for preconditions, or what admission answers.
+    """
+    current = objects.get(call)
+    old = current.obj
+    _check(call, old, options)
+    objects.admission.validate(call, "DELETE", None, old)
+    obj = _marked(call, old, options, objects.identities.clock())
+    if is_finished(obj):
+        # Only kinds that are wound up show the mark in their last state.
+        last = obj if call.resource.strategy.graceful else old
+        return Deleted(objects.remove(call, last), gone=True)
+    if obj == old:
+        return Deleted(current, gone=False)
+    if call.dry_run:
+        return Deleted(Version(obj, current.revision), gone=False)
+    return Deleted(objects.storage.put(call.resource.key, obj), gone=False)
 
-    def delete(self, call: Call, options: DeleteOptions) -> Deleted:
-        """Delete an object, or mark it as deleted while finalizers or a grace period hold it.
 
-        Raises:
-            ApiStatusError: 404, 409 for preconditions, or what admission answers.
-        """
-        current = self._objects.get(call)
-        old = current.obj
-        self._check(call, old, options)
-        self._objects.admission.validate(call, "DELETE", None, old)
-        obj = self._marked(call, old, options)
-        if is_finished(obj):
-            # Only kinds that are wound up show the mark in their last state.
-            last = obj if call.resource.strategy.graceful else old
-            return Deleted(self._objects.remove(call, last), gone=True)
-        if obj == old:
-            return Deleted(current, gone=False)
-        if call.dry_run:
-            return Deleted(Version(obj, current.revision), gone=False)
-        return Deleted(self._objects.storage.put(call.resource.key, obj), gone=False)
+def _check(call: Call, old: Obj, options: DeleteOptions) -> None:
+    metadata, kind = old["metadata"], call.resource.kind
+    for title, wanted, found, reason in (
+        (
+            "UID",
+            options.uid,
+            metadata["uid"],
+            "The object might have been deleted and then recreated",
+        ),
+        (
+            "ResourceVersion",
+            options.resource_version,
+            metadata["resourceVersion"],
+            "The object might have been modified",
+        ),
+    ):
+        if wanted and wanted != found:
+            why = (
+                f"the {title} in the precondition ({wanted}) does not match the {title} in "
+                f"record ({found}). {reason}"
+            )
+            raise statuses.precondition_failed(kind, call.name, why)
+    if kind == kinds.NAMESPACE and call.name in {"default", "kube-public", "kube-system"}:
+        raise statuses.forbidden(kind, call.name, "this namespace may not be deleted")
 
-    def _check(self, call: Call, old: Obj, options: DeleteOptions) -> None:
-        metadata, kind = old["metadata"], call.resource.kind
-        for title, wanted, found, reason in (
-            (
-                "UID",
-                options.uid,
-                metadata["uid"],
-                "The object might have been deleted and then recreated",
-            ),
-            (
-                "ResourceVersion",
-                options.resource_version,
-                metadata["resourceVersion"],
-                "The object might have been modified",
-            ),
-        ):
-            if wanted and wanted != found:
-                why = (
-                    f"the {title} in the precondition ({wanted}) does not match the {title} in "
-                    f"record ({found}). {reason}"
-                )
-                raise statuses.precondition_failed(kind, call.name, why)
-        if kind == kinds.NAMESPACE and call.name in {"default", "kube-public", "kube-system"}:
-            raise statuses.forbidden(kind, call.name, "this namespace may not be deleted")
 
-    def _marked(self, call: Call, old: Obj, options: DeleteOptions) -> Obj:
-        """The object with deletion timestamp, grace period and finalizers."""
-        metadata = dict(old["metadata"])
-        strategy = call.resource.strategy
-        grace = strategy.grace(old)
-        if grace and options.grace is not None:
-            grace = max(options.grace, 0)
-        if not metadata.get("deletionTimestamp"):
-            moment = self._objects.identities.clock()
-            metadata["deletionTimestamp"] = format_time(moment + grace)
-            if call.resource.kind != kinds.NAMESPACE:
-                metadata["deletionGracePeriodSeconds"] = grace
-            if metadata.get("generation"):
-                metadata["generation"] += 1
-        elif options.grace is not None and grace < (
-            before := metadata.get("deletionGracePeriodSeconds", 0)
-        ):
-            # A shorter grace period counts from the first request, but it does not end in the past.
-            requested = (parse_time(metadata["deletionTimestamp"]) or 0.0) - before
-            end = max(requested + grace, self._objects.identities.clock())
-            metadata["deletionTimestamp"] = format_time(end)
+def _marked(call: Call, old: Obj, options: DeleteOptions, now: float) -> Obj:
+    """The object with deletion timestamp, grace period and finalizers."""
+    metadata = dict(old["metadata"])
+    strategy = call.resource.strategy
+    grace = strategy.grace(old)
+    if grace and options.grace is not None:
+        grace = max(options.grace, 0)
+    if not metadata.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = format_time(now + grace)
+        if call.resource.kind != kinds.NAMESPACE:
             metadata["deletionGracePeriodSeconds"] = grace
-        finalizers = _finalizers(metadata.get("finalizers") or [], options.propagation)
-        if finalizers:
-            metadata["finalizers"] = finalizers
-        else:
-            metadata.pop("finalizers", None)
-        obj = {**old, "metadata": metadata}
-        if call.resource.kind == kinds.NAMESPACE:
-            obj["status"] = {**old.get("status", {}), "phase": "Terminating"}
-        return obj
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+    elif options.grace is not None and grace < (
+        before := metadata.get("deletionGracePeriodSeconds", 0)
+    ):
+        # A shorter grace period counts from the first request, but it does not end in the past.
+        requested = (parse_time(metadata["deletionTimestamp"]) or 0.0) - before
+        end = max(requested + grace, now)
+        metadata["deletionTimestamp"] = format_time(end)
+        metadata["deletionGracePeriodSeconds"] = grace
+    finalizers = _finalizers(metadata.get("finalizers") or [], options.propagation)
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+    obj = {**old, "metadata": metadata}
+    if call.resource.kind == kinds.NAMESPACE:
+        obj["status"] = {**old.get("status", {}), "phase": "Terminating"}
+    return obj
 
 
 def _finalizers(current: list[str], propagation: str) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pumice.api import kinds
 from pumice.embedded.crds import CLEANUP
-from pumice.embedded.deletion import FOREGROUND, ORPHAN, DeleteOptions, Deletion
+from pumice.embedded.deletion import FOREGROUND, ORPHAN, DeleteOptions, delete
 from pumice.embedded.objects import Objects, is_finished
 from pumice.embedded.resources import Call, ResourceRegistry
 from pumice.embedded.retries import Retries
@@ -33,12 +33,10 @@ class GarbageCollector:
         self,
         registry: ResourceRegistry,
         objects: Objects,
-        deletion: Deletion,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self._registry = registry
         self._objects = objects
-        self._deletion = deletion
         self._wake = wake
         self._dependents: dict[str, dict[Reference, None]] = {}
         """Dependents by the uid of an owner."""
@@ -160,7 +158,7 @@ class GarbageCollector:
     def _try_delete(self, call: Call, options: DeleteOptions) -> None:
         # Objects whose deletion admission refuses stay, as in a cluster.
         with contextlib.suppress(ApiStatusError):
-            self._deletion.delete(call, options)
+            delete(self._objects, call, options)
 
     def _wind_up(self, reference: Reference) -> None:
         """Take the server's own finalizers off a deleted object once their work is done."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.embedded import patches, schemas, selectors, statuses
-from pumice.embedded.apply import Applier
-from pumice.embedded.deletion import Deleted, DeleteOptions, Deletion
+from pumice.embedded.apply import apply
+from pumice.embedded.deletion import Deleted, DeleteOptions, delete
 from pumice.embedded.http_messages import HttpRequest, HttpResponse
 from pumice.embedded.objects import Objects
 from pumice.embedded.pod_streams import command_request, log_request
@@ -23,7 +23,6 @@ class Handlers:
 
     Args:
         objects: The objects.
-        deletion: Deletes them.
         renderer: Renders them.
         with_containers: Whether pods have containers that write logs and run commands.
     """
@@ -31,16 +30,13 @@ class Handlers:
     def __init__(
         self,
         objects: Objects,
-        deletion: Deletion,
         renderer: Renderer,
         *,
         with_containers: bool = False,
     ) -> None:
         self._with_containers = with_containers
         self._objects = objects
-        self._deletion = deletion
         self._renderer = renderer
-        self._applier = Applier(objects)
 
     def answer(self, ask: HttpRequest) -> HttpResponse:
         """Answer a request.
@@ -143,7 +139,7 @@ class Handlers:
             schemas.check(schemas.EVICTION, body, "Eviction", "v1")
             options = _checked(body.get("deleteOptions") or {})
             call.dry_run = ask.dry_run(options.get("dryRun")) or call.dry_run
-            self._deletion.delete(call, DeleteOptions.read(options, {}))
+            delete(self._objects, call, DeleteOptions.read(options, {}))
         status = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -162,7 +158,7 @@ class Handlers:
                 raise statuses.invalid_options(
                     "PatchOptions", field_required("fieldManager", "is required for apply patch")
                 )
-            version, created = self._applier.apply(call, _object(patch))
+            version, created = apply(self._objects, call, _object(patch))
             return self._one(ask, call, version, 201 if created else 200)
         version = self._objects.change(
             call, lambda current: patches.patched(kind, current.copy(), patch)
@@ -185,7 +181,7 @@ class Handlers:
         return HttpResponse(encode(scale_of(version.obj)), 200, call.warnings)
 
     def _delete(self, ask: HttpRequest, call: Call) -> HttpResponse:
-        deleted = self._deletion.delete(call, self._options(ask, call))
+        deleted = delete(self._objects, call, self._options(ask, call))
         if deleted.gone and not call.resource.strategy.returns_deleted:
             uid = deleted.version.obj["metadata"]["uid"]
             body = encode(statuses.success(call.resource.kind, call.name, uid))
@@ -206,7 +202,7 @@ class Handlers:
                 dry_run=call.dry_run,
                 warnings=call.warnings,
             )
-            deleted.append(self._deletion.delete(each, options))
+            deleted.append(delete(self._objects, each, options))
         metadata = {"resourceVersion": str(self._objects.storage.revision)}
         versions = [each.version for each in deleted]
         body = self._renderer.many(call.resource, versions, ask.form(), metadata)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pumice.api.kinds import Kind
 from pumice.embedded import statuses
-from pumice.embedded.deletion import DeleteOptions, Deletion
+from pumice.embedded.deletion import DeleteOptions, delete
 from pumice.embedded.objects import Objects
 from pumice.embedded.resources import Call, Resource, ResourceRegistry
 from pumice.embedded.selectors import selector
@@ -22,10 +22,9 @@ class Store:
         objects: What is under it, for requests with options.
     """
 
-    def __init__(self, registry: ResourceRegistry, objects: Objects, deletion: Deletion) -> None:
+    def __init__(self, registry: ResourceRegistry, objects: Objects) -> None:
         self._registry = registry
         self.objects = objects
-        self._deletion = deletion
 
     @property
     def storage(self) -> Storage:
@@ -92,7 +91,7 @@ class Store:
             ApiStatusError: As a request would be answered.
         """
         call = Call(self.resource(kind), namespace, name, admit=False)
-        self._deletion.delete(call, DeleteOptions(propagation=propagation, grace=grace))
+        delete(self.objects, call, DeleteOptions(propagation=propagation, grace=grace))
 
     def resource(self, kind: Kind) -> Resource:
         """The resource of a kind.

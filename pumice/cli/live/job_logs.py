@@ -19,7 +19,7 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.failures import trouble_of
-from pumice.api.fields import plain
+from pumice.api.fields import did_you_mean, plain
 from pumice.api.jobs import Job
 from pumice.api.kinds import JOB, POD
 from pumice.api.pods import Pod
@@ -124,8 +124,6 @@ def _nothing(pods: Sequence[Pod], wanted: LogRequest) -> str:
 
 
 def _check_task(wanted: LogRequest, pods: Sequence[Pod], *, follow: bool) -> None:
-    from pumice.api.fields import did_you_mean
-
     tasks = sorted({task_of(pod) for pod in pods})
     if wanted.task and pods and wanted.task not in tasks and not follow:
         hint = did_you_mean(wanted.task, tasks)

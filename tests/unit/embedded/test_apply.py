@@ -9,7 +9,7 @@ from pumice.api.crds import all_crds
 from pumice.api.kinds import CONFIG_MAP, JOB, Kind
 from pumice.cli.development.dev_cluster import StoreView
 from pumice.embedded import EmbeddedCluster, fieldsets
-from pumice.embedded.apply import Applier
+from pumice.embedded.apply import apply
 from pumice.embedded.fieldtypes import field_type
 from pumice.embedded.patches import merge
 from pumice.embedded.resources import Call, Resource
@@ -55,7 +55,7 @@ class Applied:
 
     def apply(self, manager: str, parts: dict[str, Any], **options: Any) -> Version:
         call = self.call(manager, **options)
-        return Applier(self._objects).apply(call, self.manifest(parts))[0]
+        return apply(self._objects, call, self.manifest(parts))[0]
 
     def update(self, manager: str, patch: dict[str, Any]) -> None:
         call = self.call(manager)
@@ -192,9 +192,7 @@ def test_a_dry_run_applies_nothing() -> None:
     call = applied.call("a")
     call.dry_run = True
 
-    version, created = Applier(cluster.store.objects).apply(
-        call, applied.manifest({"data": {"y": "2"}})
-    )
+    version, created = apply(cluster.store.objects, call, applied.manifest({"data": {"y": "2"}}))
 
     assert not created
     assert version.obj["data"] == {"x": "1", "y": "2"}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pumice.api.kinds import CONFIG_MAP, CRD, NAMESPACE, NODE, POD, Kind
-from pumice.embedded import EmbeddedCluster
-from pumice.embedded.deletion import DeleteOptions, Deletion
+from pumice.embedded import EmbeddedCluster, deletion
+from pumice.embedded.deletion import DeleteOptions
 from pumice.embedded.resources import Call
 from pumice.embedded.statuses import ApiStatusError
 from tests.kit.counting import calls
@@ -188,7 +188,7 @@ def delete(
     cluster: EmbeddedCluster, kind: Kind, name: str, **options: Any
 ) -> tuple[bool, dict[str, Any]]:
     call = Call(cluster.store.resource(kind), "default", name)
-    deleted = Deletion(cluster.store.objects).delete(call, DeleteOptions(**options))
+    deleted = deletion.delete(cluster.store.objects, call, DeleteOptions(**options))
     return deleted.gone, deleted.version.obj
 
 
