@@ -12,6 +12,8 @@ other queues get by weight. Then those queues keep what a guarantee needs. Here 
 instead, so that the shares add up to the cluster (or to the guarantees, if these alone are more).
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
@@ -84,23 +86,25 @@ def _level(amount: Floats, weight: Floats, base: Floats, low: Floats, high: Floa
 
 
 class DominantShare:
-    """Shares of a total; resources of which there is nothing do not count.
-
-    Attributes:
-        columns: Columns of the resources that count.
-        totals: What there is of them.
-    """
+    """Shares of a total; resources of which there is nothing do not count."""
 
     def __init__(self, total: Ints) -> None:
         """Shares of a total, given by column."""
-        present = [
+        self._present = [
             (column, amount)
             for column, amount in enumerate(total.tolist())
             if amount > 0 and column not in (SCORED_CPU, SCORED_MEMORY)
         ]
-        self._present = present
-        self.columns: Ints = np.array([column for column, _ in present], dtype=np.int64)
-        self.totals: Floats = np.array([float(amount) for _, amount in present])
+
+    @cached_property
+    def columns(self) -> Ints:
+        """Columns of the resources that count."""
+        return np.array([column for column, _ in self._present], dtype=np.int64)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """What there is of them."""
+        return np.array([float(amount) for _, amount in self._present])
 
     def of(self, vector: Ints) -> float:
         """Share of one amount, given by column."""

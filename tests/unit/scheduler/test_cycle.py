@@ -1,5 +1,6 @@
 """The cycle as a whole: what it reports, what it leaves out, what it costs to do nothing."""
 
+import gc
 from typing import Any
 
 import pytest
@@ -43,6 +44,17 @@ def test_only_what_changed_is_reported() -> None:
     assert third.pod_groups == {}
     assert sorted(third.all_pod_groups) == ["ns/fits", "ns/waits"]
     assert list(third.pending) == ["ns/waits"]
+
+
+def test_what_a_cycle_needed_is_freed_without_the_garbage_collector() -> None:
+    scenario = Scenario(WAITING)
+    gc.collect()
+    gc.disable()
+    try:
+        scenario.cycle()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_cycle_after_which_nothing_changed_is_not_run() -> None:

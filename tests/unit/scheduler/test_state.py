@@ -6,6 +6,7 @@ from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus, PriorityClass
 from pumice.api.quantities import QuantityError
 from pumice.scheduler import ClusterState
+from pumice.scheduler.model.axis import CPU
 from pumice.scheduler.model.tasks import SchedulingStatus
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import Scenario, config_text, node, pod, pod_group, queue
@@ -95,6 +96,26 @@ def test_a_node_may_go_and_come_back_with_its_pods(state: ClusterState) -> None:
     assert dump(state)["nodes"] == {}
     state.set_node(node(["n1", 4, "8Gi"]))
     assert dump(state) == before
+
+
+def test_what_ready_nodes_have_follows_each_change_of_a_node(state: ClusterState) -> None:
+    def cpus() -> int:
+        state.settle()
+        return int(state.facts.total()[CPU])
+
+    assert cpus() == 4_000
+    state.set_node(node(["n2", 2, "8Gi"]))
+    assert cpus() == 6_000
+    state.set_node(node(["n1", 5, "8Gi"]))
+    assert cpus() == 7_000
+    state.set_node(node(["n1", 5, "8Gi", {"ready": False}]))
+    assert cpus() == 2_000
+    state.set_node(node(["n3", 1, "8Gi", {"resources": {"nvidia.com/gpu": 1}}]))
+    assert cpus() == 3_000
+    assert len(state.facts.total()) == len(state.axis)
+    state.remove_node("n3")
+    state.remove_node("n2")
+    assert cpus() == 0
 
 
 def test_a_node_may_go_and_come_back_between_two_cycles(state: ClusterState) -> None:
