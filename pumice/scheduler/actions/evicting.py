@@ -14,7 +14,6 @@ from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.settings import (
     MOST_DOMAINS,
     EvictionSetting,
-    inside_job,
     rules_for,
 )
 from pumice.scheduler.eviction.starving_jobs import starving_jobs, waiting_tasks
@@ -84,7 +83,7 @@ def _inside_gangs(search: Search, queue: Queue, jobs: Sequence[JobInfo]) -> None
         if not job.holding or seeks_domain(session, job):
             continue
         with search.turn(job):
-            rules = inside_job(session, search.setting, job)
+            rules = rules_for(session, search.setting, job, queue, inside=True)
             for task in waiting_tasks(session, job):
                 session.time.check()
                 is_starving = session.answers.is_starving(job)

@@ -42,11 +42,11 @@ class VictimOrder:
     """The order in which pods of one node go, each for itself; keys of gangs and queues are taken once, so before a decision."""
 
     def __init__(self, session: Session, rules: EvictionRules) -> None:
-        queues, queue_key = session.state.queues, rules.queue_key
+        queues = session.state.queues
         self._jobs = session.state.jobs
         self._task_key = session.answers.task_key
         self._rank = cache(session.answers.job_rank)
-        self._queue_key = cache(lambda name: queue_key(queues[name])) if queue_key else None
+        self._queue_key = cache(lambda name: rules.queue_key(queues[name]))
 
     def of(self, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
         """The pods of a node in order."""
@@ -56,9 +56,8 @@ class VictimOrder:
             place = self._rank(holder), self._task_key(task)
             entries.append((*place, task.key, holder.queue, task))
         entries.sort(reverse=True)
-        by_queue = self._queue_key
-        if by_queue is not None and len({entry[3] for entry in entries}) > 1:
-            entries.sort(key=lambda entry: by_queue(entry[3]))
+        if len({entry[3] for entry in entries}) > 1:
+            entries.sort(key=lambda entry: self._queue_key(entry[3]))
         return [entry[4] for entry in entries]
 
 
@@ -106,12 +105,10 @@ def bundles(
     def place(entry: tuple[_Gang, bool]) -> SortKey:
         gang, is_whole = entry
         job = gang.job
-        named = (
-            () if rules.queue_key is None else (rules.queue_key(session.state.queues[gang.queue]),)
-        )
+        queue = rules.queue_key(session.state.queues[gang.queue])
         part = -_efficiency(seen, gang, columns, needs) if is_whole else 0.0
         last = Reversed((job.created, job.key))
-        key: SortKey = (*named, Reversed(session.answers.job_rank(job)), part, last)
+        key: SortKey = (queue, Reversed(session.answers.job_rank(job)), part, last)
         return (job.order_priority, is_whole, *key) if setting.priority_first else key
 
     alone = [

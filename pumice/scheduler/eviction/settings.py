@@ -1,6 +1,7 @@
 """What an action that evicts pods for gangs may evict: preempt, reclaim, gangpreempt and gangreclaim are settings of one search."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -61,16 +62,16 @@ class EvictionRules(msgspec.Struct, frozen=True):
         queues: Queues whose pods are candidates, by row; not asked where `inside` names a gang.
         without: Gang whose pods are no candidates though its queue is accepted; empty for none.
         inside: Gang that is the only one whose pods are candidates; empty where many are.
-        queue_key: Place of a victim's queue among queues; None where all candidates have the same queue.
+        queue_key: Place of a victim's queue among queues.
     """
 
     setting: EvictionSetting
     checks: Sequence[Extension[VictimCheck]]
     classes: Sequence[Callable[[Preemptor], Hashable]]
     queues: Bools
-    without: str = ""
-    inside: str = ""
-    queue_key: Callable[[Queue], SortKey] | None = None
+    without: str
+    inside: str
+    queue_key: Callable[[Queue], SortKey]
 
     def preemptor_class(self, session: Session, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted from the same nodes."""
@@ -87,53 +88,37 @@ class EvictionRules(msgspec.Struct, frozen=True):
 
 
 def rules_for(
-    session: Session, setting: EvictionSetting, job: JobInfo, queue: Queue
+    session: Session, setting: EvictionSetting, job: JobInfo, queue: Queue, *, inside: bool = False
 ) -> EvictionRules:
-    """What may be evicted for a gang; the same for all gangs of a queue that hold nothing."""
+    """What may be evicted for a gang, the same for all gangs of a queue that hold nothing; `inside`: other pods of the gang itself."""
     extensions, shares = session.extensions, session.view.shares
+    checks: Sequence[Extension[VictimCheck]] = extensions.preemptable
+    classes: Sequence[Callable[[Preemptor], Hashable]] = extensions.preemptor_classes
+    queues: Bools = np.zeros(len(shares.queues), dtype=np.bool_)
+    queue_key: Callable[[Queue], SortKey] = _in_no_order
     if setting.reclaims:
-        others = shares.limits.reclaimable.copy()
-        others[shares.rows[queue.metadata.name]] = False
-        rules = EvictionRules(
-            setting,
-            extensions.reclaimable,
-            extensions.reclaimer_classes,
-            others,
-            queue_key=lambda other: session.answers.victim_queue_key(other, queue),
-        )
+        checks, classes = extensions.reclaimable, extensions.reclaimer_classes
+        queues = shares.limits.reclaimable.copy()
+        queues[shares.rows[queue.metadata.name]] = False
+        queue_key = partial(session.answers.victim_queue_key, preemptor=queue)
     else:
-        own: Bools = np.zeros(len(shares.queues), dtype=np.bool_)
-        own[job.row] = True
-        rules = EvictionRules(
-            setting,
-            extensions.preemptable,
-            extensions.preemptor_classes,
-            own,
-            without=job.key if job.holding else "",
-        )
-    return _by_gang(rules) if setting.by_gang else rules
+        queues[job.row] = True
+    if setting.by_gang:  # what goes together is decided with the minimum of gangs
+        checks = [
+            Extension(each.tier, each.plugin, _all_of_them) if each.plugin == "gang" else each
+            for each in checks
+        ]
+        if checks and not setting.reclaims:
+            less = Extension[VictimCheck](-1, "priority", _of_less_important_gangs)
+            checks = [less, *checks]
+            classes = [*classes, lambda each: each.job.order_priority]
+    own = job.key if inside else ""
+    without = job.key if job.holding and not (setting.reclaims or inside) else ""
+    return EvictionRules(setting, checks, classes, queues, without, own, queue_key)
 
 
-def inside_job(session: Session, setting: EvictionSetting, job: JobInfo) -> EvictionRules:
-    """Other pods of the same gang."""
-    extensions = session.extensions
-    none: Bools = np.zeros(0, dtype=np.bool_)
-    return EvictionRules(
-        setting, extensions.preemptable, extensions.preemptor_classes, none, inside=job.key
-    )
-
-
-def _by_gang(rules: EvictionRules) -> EvictionRules:
-    """The same where gangs go as a whole; what goes together is decided with the minimum of gangs."""
-    checks = [
-        Extension(each.tier, each.plugin, _all_of_them) if each.plugin == "gang" else each
-        for each in rules.checks
-    ]
-    if rules.setting.reclaims or not checks:
-        return replace(rules, checks=checks)
-    less = Extension[VictimCheck](-1, "priority", _of_less_important_gangs)
-    classes = [*rules.classes, lambda each: each.job.order_priority]
-    return replace(rules, checks=[less, *checks], classes=classes)
+def _in_no_order(_: Queue) -> SortKey:
+    return ()
 
 
 def _all_of_them(_: Preemptor, candidates: Candidates) -> Bools:
