@@ -211,10 +211,12 @@ class DomainFilter(Protocol):
         """Judge rows as they are; None when there is nothing to object to."""
 
     def starting(self) -> Sequence[Topology]:
-        """Topology keys of which one domain must hold a whole group, if the next pod is the first of it."""
+        """Topology keys of which one domain must hold a whole group, if the next pod is the first of it; none by default."""
+        return ()
 
     def alone(self) -> Sequence[Topology]:
-        """Topology keys of which no domain may hold two of the pods."""
+        """Topology keys of which no domain may hold two of the pods; none by default."""
+        return ()
 
 
 class DomainScore(Protocol):

@@ -27,11 +27,12 @@ class Survey(msgspec.Struct, frozen=True):
     """Running pods that an action may look at.
 
     Attributes:
-        rows: Their rows in it, ascending.
+        rows: Their rows in the table of running pods, ascending.
         is_open: Those that are preemptable, and whose eviction was not refused a moment ago.
         may: Those that may be evicted.
         judgement: What plugins say about those that are open.
         nodes: Nodes from which any of them may be evicted.
+        finds_any: Whether there is such a node.
         moment: How many pods the session had evicted before.
     """
 
@@ -41,6 +42,7 @@ class Survey(msgspec.Struct, frozen=True):
     may: Bools
     judgement: VictimAnswers
     nodes: Bools
+    finds_any: bool
     moment: int
 
     def reaches(self, usable: Bools, rules: EvictionRules) -> bool:
@@ -135,8 +137,8 @@ class Surveys:
 
     def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """True if any pod may be evicted from a node that a pod may use."""
-        seen = self.of(preemptor, rules)
-        if not seen.nodes.any():
+        seen = self._kept.get(rules.survey_class(preemptor)) or self.of(preemptor, rules)
+        if not seen.finds_any:
             return False
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         return seen.reaches(usable, rules)
@@ -193,7 +195,8 @@ def _survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Sur
     nodes = np.zeros(len(session.view.rows), dtype=np.bool_)
     nodes[running.node[rows[may]]] = True
     moment = len(session.committed.evicted)
-    return Survey(running, rows, is_open, may, judgement, nodes, moment)
+    finds_any = bool(may.any())
+    return Survey(running, rows, is_open, may, judgement, nodes, finds_any, moment)
 
 
 def may_go(

@@ -1,18 +1,16 @@
 """Topology spread: filter and score by domain, for plugins `predicates` and `nodeorder`."""
 
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 
 from pumice.scheduler.model.affinity_terms import Spread
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.domains import Domains, Topology
+from pumice.scheduler.model.domains import Domains
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.plugins.pod_affinity import DomainColumn, topology_of
-from pumice.scheduler.points import FilterResult, PodClass
+from pumice.scheduler.points import DomainFilter, FilterResult, PodClass
 from pumice.scheduler.view import SessionView
 
 _TEXTS = (
@@ -55,7 +53,7 @@ class Constraint(msgspec.Struct, frozen=True):
         return int(known.min())
 
 
-class SpreadFilter(DomainColumn):
+class SpreadFilter(DomainColumn, DomainFilter):
     """Which nodes a class of pods may use so that its pods stay spread."""
 
     def __init__(self, constraints: list[Constraint]) -> None:
@@ -71,14 +69,6 @@ class SpreadFilter(DomainColumn):
             column = answers.take(each.domains.codes)
             found = found + column if number else column
         return found
-
-    def starting(self) -> Sequence[Topology]:
-        """None: pods are not to be in one domain."""
-        return ()
-
-    def alone(self) -> Sequence[Topology]:
-        """None: two pods may share a domain if all other domains have pods too."""
-        return ()
 
     def judge(self, rows: Rows) -> FilterResult | None:
         """Judge rows as they are: the first constraint that is not fulfilled gives the reason."""
