@@ -140,13 +140,16 @@ def dev(
     if detach:
         _detach(context, with_stdin=Path("-") in (state or []))
         return
-    from pumice.cli.development import dev_kubeconfig
-    from pumice.cli.development.dev_cluster import dev_cluster
-    from pumice.cli.development.dev_state import log_life
-    from pumice.cli.files.manifests import read
-    from pumice.cli.processes import logs
-    from pumice.cli.processes.components import run
-    from pumice.embedded import NodeTimings
+    from pumice.cli import lean
+
+    with lean.importing_http():
+        from pumice.cli.development import dev_kubeconfig
+        from pumice.cli.development.dev_cluster import dev_cluster
+        from pumice.cli.development.dev_state import log_life
+        from pumice.cli.files.manifests import read
+        from pumice.cli.processes import logs
+        from pumice.cli.processes.components import run
+        from pumice.embedded import NodeTimings
 
     objects = read(state) if state else []
     _check_options_of_pods(context, runs=runs, of_pods=bool(image or allow_host_path))

@@ -49,9 +49,12 @@ def local_nodes(text: str | None) -> "list[SimulatedNode]":
     Raises:
         UserError: The text describes no nodes.
     """
-    from pumice.cli.development.dev_cluster import read_nodes
-    from pumice.embedded.node.kubelet import MOST_PODS
-    from pumice.embedded.node.machine import capacity
+    from pumice.cli import lean
+
+    with lean.importing_http():
+        from pumice.cli.development.dev_cluster import read_nodes
+        from pumice.embedded.node.kubelet import MOST_PODS
+        from pumice.embedded.node.machine import capacity
 
     processors, memory = capacity()
     if text is None:
