@@ -5,6 +5,7 @@ known key. pydantic takes 8 MiB and 50 ms, so this module is imported where ther
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -106,11 +107,17 @@ def read(model: Any, value: Any, context: Any = None, at: Location = ()) -> Any:
     Raises:
         SettingError: The value does not fit the model; lists all problems.
     """
-    adapter = TypeAdapter(model)
+    adapter = _adapter(model)
     try:
         return adapter.validate_python(value, context=context)
     except ValidationError as error:
         raise SettingError(_problems(error, adapter, at)) from None
+
+
+@cache
+def _adapter(model: Any) -> TypeAdapter[Any]:
+    """What reads values of a type; to make it takes longer than to read a file."""
+    return TypeAdapter(model)
 
 
 def read_leniently(
@@ -176,7 +183,7 @@ def refuse(problems: Iterable[tuple[Location, str]], code: str = "") -> None:
 
 def json_schema(model: Any) -> Schema:
     """The JSON schema without references, since messages about referenced schemas are hard to read."""
-    schema = TypeAdapter(model).json_schema()
+    schema = _adapter(model).json_schema()
     inlined: Schema = _inlined(schema, schema.pop("$defs", {}))
     return inlined
 

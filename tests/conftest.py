@@ -1,10 +1,14 @@
 """Fixtures that several folders share, and which tests are too slow for the quick suite, or run alone."""
 
+import functools
 import gc
 import importlib
+import importlib.metadata
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -27,6 +31,11 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+_entry_points: Any = importlib.metadata.entry_points
+_installed = functools.cache(lambda path: _entry_points())  # noqa: ARG005
+# A test for which a package is installed adds to the path. To look into all packages for each configuration takes 3 ms.
+importlib.metadata.entry_points = lambda **group: _installed(tuple(sys.path)).select(**group)
 
 SLOW = (
     "tests/browser/",

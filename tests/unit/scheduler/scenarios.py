@@ -90,7 +90,7 @@ def config_text(
                 option |= {_SWITCH_OF[key]: key in switches for key in _SWITCH_OF}
             plugins.append(option)
         document["tiers"].append({"plugins": plugins})
-    return yaml.safe_dump(document, sort_keys=False)
+    return yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False)
 
 
 WITHOUT_SHARES = config_text([["priority", "gang"], ["predicates", "binpack"]])
