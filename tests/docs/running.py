@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch
+from tests.support.forked import server, write_command
 
 LIMIT = 60  # seconds for a command
 
@@ -44,7 +46,11 @@ def run_page(
     """
     for name in ("charts", "deploy", "examples"):
         shutil.copytree(ROOT / name, folder / name)
-    environment = {**os.environ, **(cluster or {}), "PATH": search_path(cluster or {})}
+    whole = page.name == "README.md"  # what readers try first starts as it does for them
+    environment = {**os.environ, **(cluster or {}), "PATH": search_path(cluster or {}, whole=whole)}
+    environment["PYTHONUNBUFFERED"] = (
+        "1"  # as on a terminal, output and messages come in their order
+    )
     environment["XDG_STATE_HOME"] = str(folder / ".state")  # clusters of this page alone
     try:
         for block in blocks(page):
@@ -98,6 +104,19 @@ def run_command(command: Command, folder: Path, environment: dict[str, str], wan
     return mismatch(command.output, printed) if command.output else ""
 
 
-def search_path(environment: dict[str, str]) -> str:
-    own = Path(sys.executable).parent
-    return os.pathsep.join(filter(None, [str(own), environment.get("PATH"), os.environ["PATH"]]))
+def search_path(environment: dict[str, str], *, whole: bool) -> str:
+    """The PATH of commands; unless they start as a whole, `pumice` is forked from a process that has imported it."""
+    own = str(Path(sys.executable).parent)
+    first = [] if whole else [str(forked_commands())]
+    return os.pathsep.join(
+        [*first, *filter(None, (own, environment.get("PATH"))), os.environ["PATH"]]
+    )
+
+
+@functools.cache
+def forked_commands() -> Path:
+    """A folder with a `pumice` that starts quickly, for this process."""
+    folder = Path(server()).parent / "bin"
+    folder.mkdir()
+    write_command(folder / "pumice")
+    return folder

@@ -31,7 +31,7 @@ class Shared:
     def of(self, plane: ControlPlane, paths: pytest.TempPathFactory) -> Installation:
         """That release, installed when there is none."""
         if self.installation is None:
-            release = installed(plane, paths.mktemp("pumice"))
+            release = installed(plane, paths.mktemp("pumice"), forked=True)
             self.installation = self._stack.enter_context(release)
         return self.installation
 
@@ -71,7 +71,8 @@ def installation(
     if request.node.nodeid in SHARING:
         yield shared.of(controlplane, tmp_path_factory)
         return
-    with installed(controlplane, tmp_path_factory.mktemp("pumice")) as here:
+    measured = request.node.get_closest_marker("alone") is not None
+    with installed(controlplane, tmp_path_factory.mktemp("pumice"), forked=not measured) as here:
         yield here
 
 

@@ -58,7 +58,7 @@ def installation(
     settings = ("--set", mode, "--set", f"webhook.certificates.secretName={SECRET}")
     bundle = ("--set-file", f"webhook.certificates.caBundle={folder}/ca.crt")
     home = tmp_path_factory.mktemp("pumice")
-    with installed(controlplane, home, *settings, *bundle) as here:
+    with installed(controlplane, home, *settings, *bundle, forked=True) as here:
         yield here
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import sys
 import urllib.request
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from tests.kit.waiting import wait_until
 from tests.support.controlplane.backup import back_up, restore
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Process
+from tests.support.controlplane.processes import Process, PumiceProcess
 from tests.support.controlplane.start import started
 from tests.support.ports import free_ports
 
@@ -44,10 +43,10 @@ def components(plane: ControlPlane, ports: Sequence[int]) -> Iterator[dict[str, 
         "webhook": [f"--port={ports[2]}", "--host=127.0.0.1"],
     }
     with contextlib.ExitStack() as stack:
-        running = {}
+        running: dict[str, Process] = {}
         for name in COMPONENTS:
-            command = [sys.executable, "-m", "pumice", name, *given[name]]
-            process = Process(name, [*command, f"--kubeconfig={plane.kubeconfig}"], plane.folder)
+            arguments = [name, *given[name], f"--kubeconfig={plane.kubeconfig}"]
+            process = PumiceProcess(name, arguments, plane.folder)
             stack.callback(process.end)
             running[name] = process
         yield running

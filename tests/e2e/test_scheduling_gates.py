@@ -25,7 +25,7 @@ def installation(
 ) -> Iterator[Installation]:
     """Pumice, installed from its chart with the feature."""
     folder = tmp_path_factory.mktemp("pumice")
-    with installed(controlplane, folder, "--set", SETTING) as here:
+    with installed(controlplane, folder, "--set", SETTING, forked=True) as here:
         yield here
 
 

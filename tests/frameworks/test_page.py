@@ -20,5 +20,5 @@ def test_the_first_job_of_the_page_prints_what_it_shows(images: Images, tmp_path
     layers = ":".join(map(str, images["base"]))
     with_image = command.text.replace("train.yaml", f"train.yaml --image torch={layers}")
     assert with_image != command.text
-    environment = {**os.environ, "PATH": search_path({})}
+    environment = {**os.environ, "PATH": search_path({}, whole=True)}
     assert not run_command(replace(command, text=with_image), tmp_path, environment, 0)

@@ -2,14 +2,13 @@
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pumice.cluster.cache import WatchCache
-from tests.support.controlplane.processes import Process
+from tests.support.controlplane.processes import Process, PumiceProcess
 
 COMPONENTS = ("controller", "scheduler")
 
@@ -96,9 +95,8 @@ class Component:
         """Start processes until there are enough that run."""
         while sum(not each.stopped for each in self._members) < MEMBERS:
             self._started += 1
-            command = [sys.executable, "-m", "pumice", self.name, *TIMES]
-            command += [f"--kubeconfig={self._kubeconfig}"]
-            process = Process(f"{self.name}-{self._started}", command, self._folder)
+            arguments = [self.name, *TIMES, f"--kubeconfig={self._kubeconfig}"]
+            process = PumiceProcess(f"{self.name}-{self._started}", arguments, self._folder)
             self._members.append(Member(process))
 
     def kill(self, member: Member) -> None:

@@ -370,7 +370,7 @@ def _webhook(plane: ControlPlane) -> Iterator[Installation]:
     """Have the chart installed, of whose components only the webhook runs."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        installed(plane, Path(folder), components=("webhook",)) as installation,
+        installed(plane, Path(folder), components=("webhook",), forked=True) as installation,
     ):
         yield installation
 

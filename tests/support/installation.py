@@ -8,7 +8,6 @@ accounts that the chart made, so that a missing right or an unknown flag fails a
 from __future__ import annotations
 
 import base64
-import json
 import sys
 import tempfile
 import urllib.error
@@ -20,7 +19,7 @@ from typing import Any
 
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.controlplane.processes import Process
+from tests.support.controlplane.processes import Process, PumiceProcess
 from tests.support.mounts import SecretMount
 from tests.support.ports import free_ports
 
@@ -51,32 +50,43 @@ class Installation:
         processes: The running components by name.
     """
 
-    def __init__(self, plane: ControlPlane, folder: Path, ports: Sequence[int]) -> None:
+    def __init__(
+        self, plane: ControlPlane, folder: Path, ports: Sequence[int], *, forked: bool = False
+    ) -> None:
         self.plane = plane
         self.processes: dict[str, Process] = {}
         self._folder = folder
+        self._forked = forked
         self._ports = dict(zip(("https", *COMPONENTS), ports, strict=True))
         self._configuration = SecretMount(folder / "scheduler-config")
 
     def arguments(self, component: str) -> list[str]:
         """What the chart tells a component, with what only holds inside a pod put aside."""
-        spec = self._pod(component)
+        return self._arguments(self._pod(component))
+
+    def _arguments(self, spec: dict[str, Any]) -> list[str]:
         arguments: list[str] = spec["containers"][0]["args"]
         for mounted, folder in self._mounted(spec):
             arguments = [each.replace(f"={mounted}/", f"={folder}/") for each in arguments]
         return [each for each in arguments if not each.startswith("--config=")]
 
-    def _environment(self, component: str) -> list[str]:
-        """The variables that the chart gives to a component, as `NAME=VALUE`."""
-        found = self._pod(component)["containers"][0].get("env", ())
-        return [f"{each['name']}={each['value']}" for each in found]
-
     def _pod(self, component: str) -> dict[str, Any]:
-        found = self.plane.kubectl(
-            "get", f"deployment/{RELEASE}-{component}", "-o", "json", namespace=NAMESPACE
-        )
-        spec: dict[str, Any] = json.loads(found.stdout)["spec"]["template"]["spec"]
+        found = self._get("apis/apps/v1", f"deployments/{RELEASE}-{component}")
+        spec: dict[str, Any] = found["spec"]["template"]["spec"]
         return spec
+
+    def _get(self, group: str, path: str) -> dict[str, Any]:
+        """An object of the release's namespace."""
+        status, found = self.plane.request("GET", f"/{group}/namespaces/{NAMESPACE}/{path}")
+        assert status == 200, found
+        return found
+
+    def _patch(self, group: str, path: str, change: dict[str, Any]) -> None:
+        status, answer = self.plane.request(
+            *("PATCH", f"/{group}/namespaces/{NAMESPACE}/{path}", change),
+            content_type="application/merge-patch+json",
+        )
+        assert status == 200, answer
 
     def _mounted(self, spec: dict[str, Any]) -> Iterator[tuple[str, Path]]:
         """Where each Secret is mounted in the container, and where it is here."""
@@ -84,10 +94,7 @@ class Installation:
         for mount in spec["containers"][0].get("volumeMounts", ()):
             if mount["name"] in secrets:
                 name = secrets[mount["name"]]["secretName"]
-                found = self.plane.kubectl(
-                    "get", f"secret/{name}", "-o", "json", namespace=NAMESPACE
-                )
-                data = json.loads(found.stdout)["data"]
+                data = self._get("api/v1", f"secrets/{name}")["data"]
                 folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self._folder)) / "mounted"
                 SecretMount(folder).put({key: base64.b64decode(data[key]) for key in data})
                 yield mount["mountPath"], folder
@@ -109,9 +116,16 @@ class Installation:
         if component == "scheduler":
             self._mount_scheduler_config()
             here += [f"--config={self.scheduler_config}"]
-        program = ["/usr/bin/env", *self._environment(component), sys.executable, "-m", "pumice"]
-        command = [*program, *self.arguments(component), *here]
-        self.processes[component] = Process(component, command, self._folder)
+        pod = self._pod(component)
+        variables = {each["name"]: each["value"] for each in pod["containers"][0].get("env", ())}
+        arguments = [*self._arguments(pod), *here]
+        if self._forked:
+            process: Process = PumiceProcess(component, arguments, self._folder, variables)
+        else:
+            given = [f"{name}={value}" for name, value in variables.items()]
+            program = ["/usr/bin/env", *given, sys.executable, "-m", "pumice"]
+            process = Process(component, [*program, *arguments], self._folder)
+        self.processes[component] = process
 
     def stop(self, component: str) -> None:
         """Kill a component without warning."""
@@ -120,9 +134,8 @@ class Installation:
     def stop_leader(self, component: str) -> None:
         """Kill an elected component without warning; its Lease runs out in a second instead of 15."""
         self.stop(component)
-        lease = (f"lease/{RELEASE}-{component}", "--type=merge")
-        shorter = '{"spec": {"leaseDurationSeconds": 1}}'
-        self.plane.kubectl("patch", *lease, "--patch", shorter, namespace=NAMESPACE)
+        lease = f"leases/{RELEASE}-{component}"
+        self._patch("apis/coordination.k8s.io/v1", lease, {"spec": {"leaseDurationSeconds": 1}})
 
     def restart(self, component: str) -> None:
         """Kill a component and start it again."""
@@ -157,23 +170,22 @@ class Installation:
         return self._configuration.folder / SCHEDULER_CONF
 
     def configure_scheduler(self, text: str) -> None:
-        """Change the scheduler's ConfigMap with kubectl, and its mounted file as kubelet does then."""
-        patch = json.dumps({"data": {SCHEDULER_CONF: text}})
-        configmap = (f"configmap/{RELEASE}-scheduler", "--type=merge", "--patch", patch)
-        self.plane.kubectl("patch", *configmap, namespace=NAMESPACE)
+        """Change the scheduler's ConfigMap, and its mounted file as kubelet does then."""
+        self._patch("api/v1", f"configmaps/{RELEASE}-scheduler", {"data": {SCHEDULER_CONF: text}})
         self._mount_scheduler_config()
 
     def _mount_scheduler_config(self) -> None:
-        found = self.plane.kubectl(
-            "get", f"configmap/{RELEASE}-scheduler", "-o", "json", namespace=NAMESPACE
-        )
-        data: dict[str, str] = json.loads(found.stdout)["data"]
+        data: dict[str, str] = self._get("api/v1", f"configmaps/{RELEASE}-scheduler")["data"]
         self._configuration.put({name: text.encode() for name, text in data.items()})
 
 
 @contextmanager
 def installed(
-    plane: ControlPlane, folder: Path, *settings: str, components: Sequence[str] = COMPONENTS
+    plane: ControlPlane,
+    folder: Path,
+    *settings: str,
+    components: Sequence[str] = COMPONENTS,
+    forked: bool = False,
 ) -> Iterator[Installation]:
     """Install the chart, run its components, and take everything away again but the CRDs.
 
@@ -182,9 +194,10 @@ def installed(
         folder: For the logs of its components.
         settings: Further arguments of `helm install`.
         components: Those that run.
+        forked: Whether they are forked from a process that has imported Pumice, which shows in their memory and saves time.
     """
     ports = free_ports(1 + len(COMPONENTS))
-    installation = Installation(plane, folder, ports)
+    installation = Installation(plane, folder, ports, forked=forked)
     url = f"https://127.0.0.1:{ports[0]}"
     plane.wait_until_gone(NAMESPACE)
     arguments = (RELEASE, str(CHART), "--create-namespace", "--set", f"webhook.url={url}")

@@ -38,7 +38,7 @@ class Kubelet:
         self.url = f"https://127.0.0.1:{ports[0]}"
         self.problem = ""
         self._plane = plane
-        self._installation = Installation(plane, folder, ports)
+        self._installation = Installation(plane, folder, ports, forked=True)
         self._running: dict[str, list[str]] = {}
         self._passes = 0
         self._over = False

@@ -6,10 +6,11 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.support.controlplane.leash import leashed
+from tests.support.forked import Forked
 
 
 class Process:
@@ -26,28 +27,32 @@ class Process:
     def __init__(self, name: str, command: Sequence[str], folder: Path) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        self._command = leashed(command)
+        self._command = command
         self._folder = folder
         self.log.write_bytes(b"")
         self._popen = self._started()
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> subprocess.Popen[bytes] | Forked:
         with self.log.open("ab") as log:
             return subprocess.Popen(
-                self._command,
+                leashed(self._command),
                 cwd=self._folder,
-                env={
-                    "PATH": os.environ.get("PATH", os.defpath),
-                    "HOME": str(self._folder),
-                    # `make test` has them collect garbage less often: memory for processor time.
-                    "GOGC": os.environ.get("GOGC", "100"),
-                    "PYTHONFAULTHANDLER": "1",  # what ends a component from its first moment on is in its log
-                },
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self._folder),
+            # `make test` has them collect garbage less often: memory for processor time.
+            "GOGC": os.environ.get("GOGC", "100"),
+            "PYTHONFAULTHANDLER": "1",  # what ends a component from its first moment on is in its log
+        }
 
     @property
     def pid(self) -> int:
@@ -85,3 +90,30 @@ class Process:
     def start_again(self) -> None:
         """Start it as it was after `end`."""
         self._popen = self._started()
+
+
+class PumiceProcess(Process):
+    """`pumice` with arguments, forked from a process that has imported it, for tests that do not measure its memory.
+
+    Args:
+        name: What it is called in messages.
+        arguments: Of `pumice`.
+        folder: Where it runs and where `<name>.log` is written. Its HOME, too.
+        variables: Of its environment, beside those of any process.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        folder: Path,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        self._variables = variables or {}
+        super().__init__(name, arguments, folder)
+
+    def _started(self) -> Forked:
+        environment = {**self._environment, **self._variables}
+        with self.log.open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            streams = nothing.fileno(), log.fileno(), log.fileno()
+            return Forked(self._command, self._folder, environment, streams)
