@@ -9,7 +9,7 @@ import pytest
 from pumice.api.jobs import Job
 from pumice.api.pods import Pod
 from pumice.controller.jobs import job_pods
-from pumice.controller.jobs.replicas import Replicas, leaving
+from pumice.controller.jobs.replicas import Missing, PodCreations, Replicas, leaving
 from pumice.controller.jobs.subject import UnusableError, read
 from tests.kit.builders import job, pod, task
 from tests.kit.counting import calls
@@ -42,6 +42,21 @@ def test_what_is_missing_is_listed_in_the_order_of_the_spec() -> None:
     replicas = _replicas(wanted, _pods("train-worker-1", "train-done-0"))
     assert (replicas.missing, _lacking(wanted, replicas)) == (3, ["ps", "worker"])
     assert _names(replicas, 10) == ["train-ps-0", "train-worker-0", "train-worker-2"]
+
+
+def test_pods_that_were_tried_are_not_built_again_when_they_are_created() -> None:
+    built = []
+
+    def make(each: Missing) -> Raw:
+        built.append(each.name)
+        return pod(each.name)
+
+    missing = _replicas(_job(ps=2, worker=1), []).window(10)
+    stage = PodCreations(missing, make)
+    assert not stage.problem()
+    assert sorted(built) == ["train-ps-0", "train-worker-0"]
+    assert [step.name for step in stage] == ["train-ps-0", "train-ps-1", "train-worker-0"]
+    assert built[2:] == ["train-ps-1"]
 
 
 def test_every_task_has_a_share_of_a_window() -> None:

@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
+from pumice.api.pods import Pod, PodSpec, PodStatus
 from pumice.scheduler.model.axis import LARGEST, SCORED_CPU, SCORED_MEMORY, Axis
+from pumice.scheduler.model.shapes import ShapeTable
+from tests.kit.counting import calls
 from tests.unit.scheduler.scenarios import Scenario, case_id, load_cases
 
 
@@ -45,6 +49,20 @@ def test_pods_that_ask_for_the_same_have_one_shape() -> None:
 )
 def test_what_makes_another_shape(options: dict[str, Any]) -> None:
     assert len(_scenario({}, options).state.shapes) == 2
+
+
+def test_a_spec_is_read_once_for_pods_that_differ_in_their_nodes() -> None:
+    """What the node of a pod reports about it makes another shape."""
+    table = ShapeTable(Axis())
+    asks = {"containers": [{"name": "c", "resources": {"requests": {"cpu": 1}}}]}
+    on = [Pod(spec=msgspec.convert(asks | {"nodeName": node}, PodSpec)) for node in ("", "a", "b")]
+    first = calls(lambda: table.intern(on[0]))
+    assert calls(lambda: table.intern(on[1])) < first / 2
+    shape = table.intern(on[2])
+    runs = {"name": "c", "resources": {"requests": {"cpu": 2}}, "allocatedResources": {"cpu": 2}}
+    status = msgspec.convert({"phase": "Running", "containerStatuses": [runs]}, PodStatus)
+    assert table.intern(Pod(spec=on[0].spec, status=status)) is not shape
+    assert table.intern(on[0]) is shape
 
 
 def test_containers_without_requests_are_scored_with_a_little() -> None:
