@@ -20,7 +20,7 @@ RunEnd = Literal["completed", "failed", "evicted", "running"]
 """How runs of pods ended: with exit code 0, with another one, by an eviction or another removal, or not yet."""
 
 
-class PodRuns(msgspec.Struct):
+class PodRuns(msgspec.Struct, gc=False):
     """Pods of one task of a job that ran on one node from the same moment to the same moment.
 
     Attributes:
