@@ -9,7 +9,6 @@ Terms, classes and their counts are in one file because each of them changes wit
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Set
-from functools import partial
 
 from pumice.scheduler.model.affinity_terms import PeerRules, Selection, TermKey, holds
 from pumice.scheduler.model.axis import Ints
@@ -421,10 +420,10 @@ class PeerTable:
             marks = dict.fromkeys(self._namespace_marks(task.namespace))
             for name, value in labels.items():
                 marks[HAS_LABEL, name, value] = marks[HAS_LABEL, name, None] = None
-            found = self._classes[key] = PeerClass(key, task.namespace, labels, marks)
+            new = found = self._classes[key] = PeerClass(key, task.namespace, labels, marks)
             for mark in marks:
-                self._classes_by_mark.setdefault(mark, {})[found] = None
-            self._enter(found, self.tree.having(marks, partial(self._fulfils, found)))
+                self._classes_by_mark.setdefault(mark, {})[new] = None
+            self._enter(new, self.tree.having(marks, lambda each: self.selects((each,), new)))
         return found
 
     def _namespace_marks(self, name: str) -> tuple[Mark, ...]:
@@ -441,9 +440,6 @@ class PeerTable:
                     )
             found = self._marks_of_namespace[name] = tuple(marks)
         return found
-
-    def _fulfils(self, pods: PeerClass, condition: Selection) -> bool:
-        return self.selects((condition,), pods)
 
     def _find_members(self, group: PeerGroup) -> None:
         """Find the classes that belong to a new group."""

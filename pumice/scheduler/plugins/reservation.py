@@ -70,9 +70,9 @@ class ReservationPlugin:
         """The node that a gang needs next; None when those reserved could hold its pods, or no other would help."""
         reserved, rows = self._reserved(), self._session.rows
         lacking = lack(job, rows.allocatable, reserved, usable)
-        if not lacking:
+        if lacking is None:
             return None
-        tasks = lacking.tasks or [task for task in job.tasks.values() if task.status in WAITING]
+        tasks = lacking or [task for task in job.tasks.values() if task.status in WAITING]
         shapes = {task.shape: task for task in tasks}
         if shapes:
             useful = np.logical_or.reduce([usable(task) for task in shapes.values()])

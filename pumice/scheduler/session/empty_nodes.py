@@ -130,7 +130,7 @@ class EmptyNodes:
         inside = self.domain(job)
         if inside is None:
             return False
-        return not lack(job, self._allocatable, self.candidates(job) & inside, self.usable)
+        return lack(job, self._allocatable, self.candidates(job) & inside, self.usable) is None
 
     # -- domains of the network --------------------------------------------------------------
 

@@ -278,7 +278,7 @@ class Session:
             return True
         rows, nodes = self.view.rows, self.empty_nodes
         free = np.maximum(rows.allocatable - rows.used, 0)
-        return not lack(job, free, nodes.candidates(job), nodes.usable)
+        return lack(job, free, nodes.candidates(job), nodes.usable) is None
 
     def why_too_large(self, job: JobInfo) -> str:
         """Why the nodes could not hold a gang even if they were empty; the gate keeps no room for such a gang.

@@ -135,37 +135,23 @@ def timed_out(job: JobInfo) -> str | None:
     return None
 
 
-class MissingRoom(msgspec.Struct, frozen=True):
-    """What a set of nodes lacks to hold a gang if they were empty.
-
-    Attributes:
-        tasks: For each shape of which too few pods fit, a pod.
-        amounts: Whether all nodes together have too little of some resource.
-    """
-
-    tasks: tuple[TaskInfo, ...]
-    amounts: bool
-
-    def __bool__(self) -> bool:
-        return bool(self.tasks) or self.amounts
-
-
 def lack(
     job: JobInfo, room: Ints, nodes: Bools, usable: Callable[[TaskInfo], Bools]
-) -> MissingRoom:
-    """What nodes lack to hold the pods of a gang that do not run yet, or its `minResources` if there are none.
+) -> list[TaskInfo] | None:
+    """What nodes lack to hold the pods of a gang that do not run yet, or its `minResources` if there are none; None for nothing.
 
+    The pods are one of each shape of which too few fit; none if only all nodes together have too little of some resource.
     `room` is what all nodes have for it, by row and column; a pod may use the `usable` nodes, which could hold it if nothing else were there.
     """
     firsts, counts = waiting_shapes(job)
     short = room[nodes].sum(axis=0) < wanted(job, counts)
     short[[SCORED_CPU, SCORED_MEMORY]] = False
-    tasks = tuple(
+    tasks = [
         task
         for shape, task in firsts.items()
         if _places(shape, room[nodes & usable(task)]) < counts[shape]
-    )
-    return MissingRoom(tasks, bool(short.any()))
+    ]
+    return tasks if tasks or short.any() else None
 
 
 def waiting_shapes(job: JobInfo) -> tuple[dict[PodShape, TaskInfo], Counter[PodShape]]:
