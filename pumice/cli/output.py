@@ -264,8 +264,6 @@ class ListPrinter:
             case ListForm.JSON if self._watching:
                 write_document(line)  # one document a line, for programs that read as they come
             case ListForm.JSON | ListForm.YAML | ListForm.NAME:
-                if self._form is ListForm.YAML and self._printed is not None:
-                    write_document("---")
                 write_result(Form(self._form.value), data, names, text)
             case _:
                 write(("" if self._printed is None else "\n") + text())

@@ -46,8 +46,8 @@ async def test_objects_come_back_as_they_were_sent(client: Client, api: TinyApi)
 
 
 async def test_dry_run_is_asked_for_in_the_query(client: Client, api: TinyApi) -> None:
-    await client.create(POD, pod("a"), dry_run=True, field_manager="test")
-    assert api.requests[0].query == {"fieldManager": "test", "dryRun": "All"}
+    await client.create(POD, pod("a"), dry_run=True)
+    assert api.requests[0].query == {"fieldManager": "pumice", "dryRun": "All"}
 
 
 async def test_list_joins_all_pages(client: Client, api: TinyApi) -> None:
@@ -109,13 +109,13 @@ async def test_delete_sends_its_options(client: Client, api: TinyApi) -> None:
 
 async def test_bind_and_evict_use_the_pods_subresources(client: Client, api: TinyApi) -> None:
     await client.bind("ns", "a", "node-1", uid="u-1")
-    await client.evict("ns", "a", grace=5)
+    await client.evict("ns", "a", uid="u-1")
     bind, evict = api.requests
     assert bind.path == f"{PODS}/a/binding"
     assert bind.body["target"] == {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
     assert bind.body["metadata"]["uid"] == "u-1"
     assert evict.path == f"{PODS}/a/eviction"
-    assert evict.body["deleteOptions"] == {"gracePeriodSeconds": 5}
+    assert evict.body["deleteOptions"] == {"preconditions": {"uid": "u-1"}}
 
 
 async def test_cluster_wide_kinds_have_no_namespace(client: Client, api: TinyApi) -> None:
