@@ -13,7 +13,7 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.candidates import Preemptor, VictimCheck, WhySpared
+from pumice.scheduler.model.candidates import Preemptor, VictimCheck, WhySpared, gang_of
 from pumice.scheduler.model.domains import Topology
 from pumice.scheduler.model.group_tree import PeerClass
 from pumice.scheduler.model.jobs import JobInfo
@@ -333,10 +333,13 @@ class Extensions:
         queue_waits: Whether a queue that may take a pod has room for it only once pods that terminate have ended.
         preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
         reclaimer_classes: The same for `reclaimable`.
+        lasting_classes: Those of both that follow from the PodGroup and the pods of a gang alone.
         why_spared: What plugins say about the pods that they spare.
         queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
         node_gates: Plugins whose votes of `job_enqueueable` are about room on nodes.
         gate_classes: What of a gang decides about the votes of `job_enqueueable`, besides its queue, namespace, priority and minimum.
+        gate_rooms: The most that a gang may need that `job_enqueueable` lets in, by column, with the tier of who says so.
+        entitled_rooms: The most that a gang may need that `job_entitled` says yes to, by column.
         causes: What refusals depend on, by the step in which plugins refuse.
         moving_task_order: Whether any key of `task_order` changes while a job is placed.
         moving_job_order: Whether any key of `job_order` grows while other jobs have their turn.
@@ -385,10 +388,13 @@ class Extensions:
         self.queue_waits: list[Callable[[Queue, TaskInfo, Ints], bool]] = []
         self.preemptor_classes: list[Callable[[Preemptor], Hashable]] = []
         self.reclaimer_classes: list[Callable[[Preemptor], Hashable]] = []
+        self.lasting_classes: set[Callable[[Preemptor], Hashable]] = {gang_of}
         self.why_spared: dict[str, WhySpared] = {}
         self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
         self.node_gates: set[str] = set()
         self.gate_classes: list[Callable[[JobInfo], Hashable]] = []
+        self.gate_rooms: list[tuple[int, Callable[[JobInfo], Ints]]] = []
+        self.entitled_rooms: list[Callable[[JobInfo], Ints]] = []
         self.causes: dict[Step, int] = dict.fromkeys(_STEPS, 0)
         self.most_domains: int | None = None
         self.moving_job_order = False

@@ -130,6 +130,7 @@ class Registrar:
         *,
         wakes: Cause = Cause.ANY,
         by: Callable[[JobInfo], Hashable] = _ITSELF,
+        room: Callable[[JobInfo], Ints] | None = None,
         is_about_nodes: bool = False,
     ) -> None:
         """Register a vote on whether a job may enter its queue; a Reason rejects, and so does a function that returns one.
@@ -139,21 +140,36 @@ class Registrar:
             wakes: What a rejection depends on.
             by: What of the job decides about the vote, besides its queue, namespace, priority and minimum: the job itself unless told. It follows
                 from the job's PodGroup and pods alone. Jobs that are alike to all plugins share an answer until one enters or a pod is placed.
+            room: The most that a job with the queue and the priority of a job may need, by column: those that need more of any resource are
+                rejected by `vote`. It follows what enters.
             is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are
                 reserved.
         """
         found = self._extensions
         if self._add(Extensions.job_enqueueable, vote, wakes):
             found.gate_classes += [] if by in (*found.gate_classes, any_gang) else [by]
+            found.gate_rooms += [(self._tier, room)] if room is not None else []
             found.node_gates |= {self._plugin} if is_about_nodes else set()
 
     def job_enqueued(self, told: Callable[[JobInfo], None]) -> None:
         """Register a function to be called when a job has entered its queue."""
         self._add(Extensions.job_enqueued, told)
 
-    def job_entitled(self, check: Callable[[JobInfo], bool]) -> None:
-        """Register a check whether the queue of a job may reclaim what the job needs at least; jobs of equal priority and needs in a queue share an answer."""
-        self._add(Extensions.job_entitled, check)
+    def job_entitled(
+        self,
+        check: Callable[[JobInfo], bool],
+        *,
+        room: Callable[[JobInfo], Ints] | None = None,
+    ) -> None:
+        """Register a check whether the queue of a job may reclaim what the job needs at least; jobs of equal priority and needs in a queue share an answer.
+
+        Args:
+            check: The function.
+            room: The most that a job in the queue of a job may need of each resource, by column, for it to be true.
+        """
+        found = self._extensions
+        if self._add(Extensions.job_entitled, check):
+            found.entitled_rooms += [room] if room is not None else []
 
     def job_ready(
         self,
@@ -217,6 +233,7 @@ class Registrar:
         check: VictimCheck,
         *,
         by: Callable[[Preemptor], Hashable] = gang_of,
+        lasts: bool = False,
         why: WhySpared | None = None,
     ) -> None:
         """Register which running pods may be evicted for a pod of their own queue.
@@ -228,21 +245,28 @@ class Registrar:
             check: The function.
             by: What of the pod that asks decides about the answers, besides its queue; its gang and shape
                 unless told.
+            lasts: Whether that follows from the PodGroup of its gang and the pods of it alone, so that it need not be asked again before
+                one of these, a priority or the configuration changes.
             why: Says why it spares pods, for the reasons of gangs that wait.
         """
         found = self._extensions
-        self._add_victims(Extensions.preemptable, found.preemptor_classes, check, by, why)
+        self._add_victims(
+            Extensions.preemptable, found.preemptor_classes, check, by, why, lasts=lasts
+        )
 
     def reclaimable(
         self,
         check: VictimCheck,
         *,
         by: Callable[[Preemptor], Hashable] = gang_of,
+        lasts: bool = False,
         why: WhySpared | None = None,
     ) -> None:
         """Register which running pods may be evicted for a pod of another queue; as for `preemptable`."""
         found = self._extensions
-        self._add_victims(Extensions.reclaimable, found.reclaimer_classes, check, by, why)
+        self._add_victims(
+            Extensions.reclaimable, found.reclaimer_classes, check, by, why, lasts=lasts
+        )
 
     def _add_victims(
         self,
@@ -251,8 +275,11 @@ class Registrar:
         check: VictimCheck,
         by: Callable[[Preemptor], Hashable],
         why: WhySpared | None,
+        *,
+        lasts: bool,
     ) -> None:
         if self._add(point, check):
+            self._extensions.lasting_classes |= {by} if lasts else set()
             classes.extend([by] if by not in (*classes, any_preemptor) else [])
             if why is not None:
                 self._extensions.why_spared[self._plugin] = why

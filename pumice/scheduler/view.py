@@ -16,6 +16,7 @@ from pumice.scheduler.model.host_ports import PortBlock, PortUsers
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.peers import PeerTable
+from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running_pods import Away, BudgetTable, RunningTable, are_away
@@ -60,6 +61,7 @@ class SessionView:
         actions: Names of the configured actions.
         entered: Gangs that this session has let into their queue, by key.
         entitled: Which plugins say that the queue of a gang may take back what it needs; see `may_take_back`.
+        entitled_rooms: The most for which they say so; see `room_to_take_back`.
         seems_to_fit: Whether a gang may find room in this session, as far as is known before it is tried.
     """
 
@@ -106,6 +108,7 @@ class SessionView:
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entered: Mapping[str, JobInfo] = {}
         self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
+        self.entitled_rooms: Sequence[Callable[[JobInfo], Ints]] = ()
         self._away: Away | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
@@ -173,6 +176,16 @@ class SessionView:
                 if each.call(job):
                     return True
         return False
+
+    def room_to_take_back(self, job: JobInfo) -> Ints:
+        """The most that a gang in the queue of a gang may need, by column, for `may_take_back` to be true."""
+        room: Ints = np.zeros(self.shares.width, dtype=np.int64)
+        if self._reclaims and len(self.entitled_rooms) < len(self.entitled):
+            room[:] = UNLIMITED  # a plugin does not say
+        elif self._reclaims:
+            for each in self.entitled_rooms:
+                np.maximum(room, each(job), out=room)
+        return room
 
     def try_again(self, job: JobInfo) -> None:
         """Try a gang in this session for which only the time has changed."""

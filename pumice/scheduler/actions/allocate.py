@@ -37,17 +37,19 @@ def run(session: Session, _arguments: Arguments) -> None:
 def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: bool = False) -> None:
     """Place pods of gangs, in the order of queues, gangs and pods; with `only_empty` those without requests, also of overused queues."""
     late: set[str] = set()
-    has_gate = "enqueue" in session.view.actions
+    if "enqueue" in session.view.actions:
+        waiting = session.in_queue(waiting)
+    refused = session.refused_at_a_glance(waiting)
+    session.skipped |= refused
+    waiting = [job for job in waiting if job.key not in refused]
+    moment = len(session.touched.log)
 
     def takes_part(job: JobInfo) -> bool:
-        is_pending = job.is_pending and session.is_pending(job)
-        if is_pending and has_gate:
-            return False
         if session.refused.is_refused_again(job):
             session.skipped.add(job.key)
             return False
         is_known = session.refused.parked(job) is not None and job.queue in session.state.queues
-        if is_known and job.has_pending and not is_pending:
+        if is_known and job.has_pending and not session.is_pending(job):
             late.add(job.key)  # most of these are refused again before they would have their turn
             return True
         return may_be_tried(job)
@@ -74,7 +76,15 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             _refuse_all(session, queue, line, lambda job: job.key not in late or may_be_tried(job))
             continue
         job = line.pop()
-        while is_refused := job.key not in tasks and session.is_refused_as_before(job):
+        if moment != len(session.touched.log):
+            refused = frozenset()  # something was decided since
+        while is_refused := (
+            job.key not in tasks and (job.key in refused or session.is_refused_as_before(job))
+        ):
+            session.skipped.add(job.key)
+            if moment != len(session.touched.log):
+                moment = len(session.touched.log)
+                refused = session.refused_at_a_glance(waiting)
             if not line:
                 break
             job = line.pop()

@@ -7,6 +7,7 @@ what enters only takes room, so that those that are refused again have no turn.
 
 from collections.abc import Hashable, Sequence
 
+from pumice.api.queues import users_of
 from pumice.scheduler.actions.fifo import hold_back, leave
 from pumice.scheduler.arguments import Arguments, SchedulerArgument
 from pumice.scheduler.model.jobs import JobInfo
@@ -42,7 +43,8 @@ def run(session: Session, _arguments: Arguments) -> None:
             session.skipped.add(job.key)
         return not is_refused
 
-    lines = session.answers.by_queue(pending, takes_part, session.fail)
+    left = _without_too_large(session, pending)
+    lines = session.answers.by_queue(left, takes_part, session.fail)
     if not lines:
         return
     queues = session.answers.ordered_queues(session.state.queues[name] for name in lines)
@@ -81,8 +83,9 @@ def _find_too_large(session: Session, pending: Sequence[JobInfo]) -> None:
     """Look at gangs whose pods have just been created, so that no room is kept for those that no nodes could hold."""
     if not any(job.min_resources for job in pending):
         return
-    for job in session.view.waiting:
-        is_new = job.tasks and job.key in session.state.gangs.dirty and not session.is_pending(job)
+    dirty = session.state.gangs.dirty
+    for job in [job for job in session.view.waiting if job.key in dirty]:
+        is_new = job.tasks and not session.is_pending(job)
         if is_new and job.min_resources and job.group is not None:
             with session.turn(job):
                 session.why_too_large(job)
@@ -99,6 +102,20 @@ def _let_target_in(session: Session) -> None:
     with session.turn(job):
         if _why_not(session, job, None) is None:
             session.enter(job)
+
+
+def _without_too_large(session: Session, pending: Sequence[JobInfo]) -> list[JobInfo]:
+    """The gangs, without those that were turned away before and need more than any that plugins let in now."""
+    before: dict[tuple[str, int], list[JobInfo]] = {}
+    for job, parked in session.refused.before(pending):
+        if parked.causes != _ANY and job.min_resources and not (job.counted and job.holding):
+            before.setdefault((job.queue, job.order_priority), []).append(job)
+    for (name, _), jobs in before.items():
+        queue = session.state.queues.get(name)
+        if queue is not None and queue.is_open and users_of(queue) is None:
+            with session.turn(jobs[0]):
+                session.skipped.update([job.key for job in session.answers.kept_out(jobs)])
+    return [job for job in pending if job.key not in session.skipped]
 
 
 def _may_be_refused_again(session: Session, job: JobInfo, parked: Parked) -> bool:

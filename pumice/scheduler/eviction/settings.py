@@ -63,6 +63,7 @@ class EvictionRules(msgspec.Struct, frozen=True):
         without: Gang whose pods are no candidates though its queue is accepted; empty for none.
         inside: Gang that is the only one whose pods are candidates; empty where many are.
         queue_key: Place of a victim's queue among queues.
+        lasts: Whether `classes` follow from the PodGroup and the pods of a gang alone.
     """
 
     setting: EvictionSetting
@@ -72,6 +73,7 @@ class EvictionRules(msgspec.Struct, frozen=True):
     without: str
     inside: str
     queue_key: Callable[[Queue], SortKey]
+    lasts: bool
 
     def preemptor_class(self, session: Session, preemptor: Preemptor) -> Hashable:
         """Equal for pods for which the same pods may be evicted from the same nodes."""
@@ -103,6 +105,7 @@ def rules_for(
         queue_key = partial(session.answers.victim_queue_key, preemptor=queue)
     else:
         queues[job.row] = True
+    lasts = extensions.lasting_classes.issuperset(classes)
     if setting.by_gang:  # what goes together is decided with the minimum of gangs
         checks = [
             Extension(each.tier, each.plugin, _all_of_them) if each.plugin == "gang" else each
@@ -114,7 +117,7 @@ def rules_for(
             classes = [*classes, lambda each: each.job.order_priority]
     own = job.key if inside else ""
     without = job.key if job.holding and not (setting.reclaims or inside) else ""
-    return EvictionRules(setting, checks, classes, queues, without, own, queue_key)
+    return EvictionRules(setting, checks, classes, queues, without, own, queue_key, lasts)
 
 
 def _in_no_order(_: Queue) -> SortKey:

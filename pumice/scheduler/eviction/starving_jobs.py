@@ -38,7 +38,7 @@ def starving_jobs(
     queues = session.state.queues
     leaves_out = "allocate" in session.view.actions
     losing = {session.state.tasks[key].job for key in session.committed.evicted}
-    told = surveys.told
+    told, parked = surveys.told, session.state.parked.gangs
 
     def takes_part(job: JobInfo) -> bool:
         name, key = job.queue, job.key
@@ -48,8 +48,6 @@ def starving_jobs(
         if key in losing:
             return False  # its pods went for another gang a moment ago
         if not job.counts[PENDING] or job.group is None:
-            return False
-        if job.is_pending and session.is_pending(job):
             return False
         known = None if is_holding else shared.get(name)
         if known is None:
@@ -75,7 +73,15 @@ def starving_jobs(
             return False
         return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
 
-    return session.answers.by_queue(_jobs(session, setting.name), takes_part, session.fail)
+    jobs = (
+        job
+        for job in session.in_queue(_jobs(session, setting.name))
+        if not surveys.blind
+        or job.key in told
+        or (known := parked.get(job.key)) is None
+        or known.seeks.get(setting.name) not in surveys.blind  # which grows as others are asked
+    )
+    return session.answers.by_queue(jobs, takes_part, session.fail)
 
 
 def _jobs(session: Session, action: str) -> list[JobInfo]:
@@ -88,8 +94,8 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
             session.view.wake_at(moment + INTERVAL)
         return [job for job in session.view.waiting if job.key not in session.skipped]
     state.sought[action] = state.parked.version, now
-    waiting, quarantined = state.gangs.waiting, state.gangs.quarantined
-    return [waiting[key] for key in sorted(waiting) if key not in quarantined]
+    found = {job.key: job for job in session.in_queue(state.gangs.waiting.values())}
+    return [found[key] for key in sorted(found) if key not in state.gangs.quarantined]
 
 
 def waits(task: TaskInfo) -> bool:
@@ -157,8 +163,13 @@ def may_help(
         return False
     parked = session.state.parked.gangs.get(job.key)
     kinds = parked.kinds if parked is not None else None
-    for task in _kinds(job, parked) if kinds is None else kinds:
-        helps = surveys.may_help(Preemptor(task, job, queue), rules)
-        if helps and session.answers.why_impossible(task.shape) is None:
+    asking = [
+        Preemptor(task, job, queue) for task in (_kinds(job, parked) if kinds is None else kinds)
+    ]
+    for each in asking:
+        helps = surveys.may_help(each, rules)
+        if helps and session.answers.why_impossible(each.task.shape) is None:
             return True
+    if rules.lasts and parked is not None and parked.kinds is not None:
+        parked.seeks[rules.setting.name] = surveys.note(asking, rules)
     return False

@@ -91,12 +91,14 @@ class Surveys:
     """The surveys of one action.
 
     Attributes:
+        blind: What decides about the running pods that may go, for gangs for which none may from any node.
         told: Keys of gangs about which the session reports why evictions did not help.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self.told = session.explained
+        self.blind: set[Hashable] = set()
         self._kept: dict[Hashable, Survey] = {}
         self._spared: dict[Hashable, EvictionFailure] = {}
 
@@ -142,6 +144,13 @@ class Surveys:
             return False
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         return seen.reaches(usable, rules)
+
+    def note(self, asking: Sequence[Preemptor], rules: EvictionRules) -> Hashable:
+        """Note whether any pod may be evicted for pods of a gang, from whatever node; what decides about it."""
+        classes = frozenset([rules.survey_class(each) for each in asking])
+        if not any(self.of(each, rules).finds_any for each in asking):
+            self.blind.add(classes)
+        return classes
 
     def note_spared(self, preemptor: Preemptor, rules: EvictionRules, lacks: str = "") -> None:
         """Note why evictions did not help a gang, and what it would lack with them; gangs with such pods share the first."""

@@ -19,6 +19,7 @@ from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, 
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeRecord
+from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce, any_gang
@@ -61,9 +62,11 @@ class Capacity:
         )
         register.preemptive(self._why_not_preemptive)
         register.reclaimable(self._may_go, by=self._class_of)
-        register.job_enqueueable(self._vote, wakes=Cause.SHARES, by=any_gang)
+        register.job_enqueueable(
+            self._vote, wakes=Cause.SHARES, by=any_gang, room=self._room_to_enter
+        )
         register.job_enqueued(self._enter)
-        register.job_entitled(self._is_entitled)
+        register.job_entitled(self._is_entitled, room=self._room_to_reclaim)
         if in_tree:
             register.victim_queue_order(self._distance)
         register.on_allocate(self._note)
@@ -204,6 +207,17 @@ class Capacity:
         if not exceeds.any():
             return Vote.PERMIT
         return WordedOnce(partial(self._reason, job, row, claims, exceeds))
+
+    def _room_to_enter(self, job: JobInfo) -> Ints:
+        path = self._rights.paths[job.row]
+        room: Ints = (self._rights.entry[path] - self._claimed()[path]).min(axis=0)
+        room += self._session.yielding(job)
+        room[[SCORED_CPU, SCORED_MEMORY]] = UNLIMITED
+        return room
+
+    def _room_to_reclaim(self, job: JobInfo) -> Ints:
+        rest = self._rights.deserved[job.row] - self._claimed()[job.row]
+        return np.where(self._rights.named[job.row], rest, UNLIMITED)
 
     def _reason(self, job: JobInfo, row: int, claims: Ints, exceeds: Bools) -> Reason:
         path = self._rights.paths[row]

@@ -22,8 +22,9 @@ from pumice.scheduler.explain.deficits import (
     reserved_by,
     shortages,
 )
-from pumice.scheduler.model.axis import Floats, Ints
+from pumice.scheduler.model.axis import PODS, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.points import Refusal, Vote, WordedOnce, any_gang
 from pumice.scheduler.registrar import Registrar
@@ -51,7 +52,9 @@ class Overcommit:
         self._known: tuple[JobInfo | None, Ints, list[int]] | None = None
         self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
         self._has_target = False
-        register.job_enqueueable(self._vote, wakes=Cause.SHARES, by=any_gang, is_about_nodes=True)
+        register.job_enqueueable(
+            self._vote, wakes=Cause.SHARES, by=any_gang, room=self._room, is_about_nodes=True
+        )
         register.job_enqueued(self._enter)
 
     def _limits(self) -> Ints:
@@ -88,6 +91,11 @@ class Overcommit:
         if self._session.may_take_back(job):
             return Vote.PERMIT
         return WordedOnce(partial(self._reason, job, taken))
+
+    def _room(self, job: JobInfo) -> Ints:
+        room: Ints = self._limits() - self._taken(job)[0] + self._session.yielding(job)
+        room[PODS] = UNLIMITED
+        return np.maximum(room, self._session.room_to_take_back(job))
 
     def _reason(self, job: JobInfo, taken: Ints) -> Reason:
         found = shortages(self._session, job, taken, self._limits())

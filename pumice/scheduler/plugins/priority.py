@@ -34,6 +34,7 @@ class Priority:
         register.preemptable(
             self._less_important,
             by=lambda preemptor: (self._of(preemptor.job), preemptor.task.priority),
+            lasts=True,
         )
 
     def _less_important(self, preemptor: Preemptor, candidates: Candidates) -> Bools:

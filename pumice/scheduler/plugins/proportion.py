@@ -60,9 +60,11 @@ class Proportion:
         register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room, waits=self._waits)
         register.preemptive(self._why_not)
         register.reclaimable(self._exceeding, by=any_preemptor)
-        register.job_enqueueable(self._vote, wakes=Cause.SHARES, by=any_gang)
+        register.job_enqueueable(
+            self._vote, wakes=Cause.SHARES, by=any_gang, room=self._room_to_enter
+        )
         register.job_enqueued(self._enter)
-        register.job_entitled(self._is_entitled)
+        register.job_entitled(self._is_entitled, room=self._room_to_reclaim)
 
     def _begin(self) -> None:
         """Note what the division starts from; it is made when it is asked for."""
@@ -259,6 +261,18 @@ class Proportion:
             return Vote.PERMIT
         return WordedOnce(partial(self._reason, job, found, limits))
 
+    def _room_to_enter(self, job: JobInfo) -> Ints:
+        row = job.row
+        room: Ints = self._bounds[3][row] - self._held(row) + self._session.shares.elastic[row]
+        room += self._session.yielding(job)
+        room[PODS] = UNLIMITED
+        return room
+
+    def _room_to_reclaim(self, job: JobInfo) -> Ints:
+        room: Ints = self._rights[job.row] - self._held(job.row)
+        room[PODS] = UNLIMITED
+        return room
+
     def _reason(self, job: JobInfo, found: Sequence[Deficit], limits: Ints) -> Reason:
         row, total = job.row, self._session.total()
         is_whole = all(0 < total[at] <= limits[at] for at in np.flatnonzero(job.minimum))
@@ -271,7 +285,7 @@ class Proportion:
 
     def _is_entitled(self, job: JobInfo) -> bool:
         """Whether a queue, with what a gang needs at least, holds no more than its part by weight or what it deserves."""
-        return not lacks(job, (self._rights[job.row] - self._held(job.row)).tolist())
+        return not lacks(job, self._room_to_reclaim(job).tolist())
 
     def _enter(self, job: JobInfo) -> None:
         if job.min_resources and not job.is_broken:

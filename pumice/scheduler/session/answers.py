@@ -12,7 +12,7 @@ import numpy as np
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
-from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.axis import Axis, Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import TouchedRows
 from pumice.scheduler.model.shapes import PodShape
@@ -187,6 +187,21 @@ class PluginAnswers:
         """Whether a job may not enter its queue; the reason is not put into words."""
         return self._kept_out(job, frozenset()) is not None
 
+    def kept_out(self, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Those of some jobs of one queue and priority that need more than any job that a plugin of the first tier lets in."""
+        found = self._extensions
+        # What the first tier refuses no permission of a later one lets in.
+        rooms = [
+            each(jobs[0])
+            for tier, each in found.gate_rooms
+            if tier == found.job_enqueueable[0].tier
+        ]
+        if not rooms:
+            return []
+        needs = np.array([job.minimum for job in jobs])
+        exceeds = ((needs > np.minimum.reduce(rooms)) & (needs > 0)).any(axis=1)
+        return [jobs[place] for place in exceeds.nonzero()[0].tolist()]
+
     def enter(self, job: JobInfo) -> None:
         """Tell plugins that a job has entered its queue."""
         self._gate.clear()
@@ -264,14 +279,19 @@ class PluginAnswers:
 
     def has_room(self, queue: Queue, needs: Ints) -> bool:
         """True if a queue may still take these amounts, as far as known; amounts that are not needed are not checked."""
+        return not self.lack_room(queue, needs[np.newaxis])[0]
+
+    def lack_room(self, queue: Queue, needs: Ints) -> Bools:
+        """Which of several amounts, by row and column, a queue may not take any more, as far as known."""
         if not self._extensions.queue_room:
-            return True
+            return np.zeros(len(needs), dtype=np.bool_)
         moment, name = len(self._touched.queues), queue.metadata.name
         known = self._queue_room.get(name)
         if known is None or known[0] != moment:
             rooms = [each(queue) for each in self._extensions.queue_room]
             known = self._queue_room[name] = moment, np.minimum.reduce(rooms)
-        return not ((needs > known[1]) & (needs > 0)).any()
+        lack: Bools = np.any((needs > known[1]) & (needs > 0), axis=1)
+        return lack
 
     def waits(self, queue: Queue, task: TaskInfo, leaving: Ints) -> bool:
         """Whether a queue has room for a pod only once pods that terminate have ended, which hold `leaving`."""

@@ -70,6 +70,43 @@ class RefusedBefore:
         """Why a gang waits that was refused before; None if it is tried in any case."""
         return None if job.key in self._renewed else self._gangs.get(job.key)
 
+    def before(self, jobs: Iterable[JobInfo]) -> list[tuple[JobInfo, Parked]]:
+        """Those of some gangs that were refused before and are not tried in any case, and why they wait."""
+        gangs, renewed = self._gangs, self._renewed
+        return [
+            (job, parked)
+            for job in jobs
+            if (parked := gangs.get(job.key)) is not None and job.key not in renewed
+        ]
+
+    def at_a_glance(self, jobs: Iterable[JobInfo]) -> set[str]:
+        """Keys of those of some gangs for which all nodes together, or their queues, have too little room.
+
+        Raises:
+            Exception: Whatever a plugin raised.
+        """
+        before = self.before(jobs)
+        found: set[str] = set()
+        by_queue: dict[str, list[tuple[str, Ints]]] = {}
+        for job, parked in before:
+            if parked.from_queue is not None and job.queue in self._state.queues:
+                by_queue.setdefault(job.queue, []).append((job.key, parked.from_queue))
+        for name, asking in by_queue.items():
+            needs = np.array([each for _, each in asking])
+            lack = self._answers.lack_room(self._state.queues[name], needs)
+            found.update([key for (key, _), is_short in zip(asking, lack, strict=True) if is_short])
+        first = [(job.key, parked.bounds[0]) for job, parked in before if parked.bounds]
+        if first:
+            totals = (self._room or self._begin_room()).totals()
+            found.update(
+                [
+                    key
+                    for key, each in first
+                    if totals.get(each.needs, each.required) < each.required
+                ]
+            )
+        return found
+
     def refuse(self, job: JobInfo) -> Hashable:
         """Note that no nodes were found for a gang, nothing of which is placed tentatively; its likeness."""
         alike = likeness(job)
@@ -186,12 +223,7 @@ class _RoomBounds:
         Raises:
             Exception: Whatever a filter raised.
         """
-        everywhere = self._everywhere
-        if self._seen != len(self._touched):
-            self._seen = len(self._touched)
-            for some in dict.fromkeys((everywhere, *self._counts.values())):
-                some.follow()
-        totals = everywhere.totals
+        everywhere, totals = self._everywhere, self.totals()
         for each in bounds:
             total = totals.get(each.needs)
             if (everywhere.count(each.needs) if total is None else total) < each.required:
@@ -205,6 +237,14 @@ class _RoomBounds:
             if (suiting.count(each.needs) if total is None else total) < each.required:
                 return True
         return False
+
+    def totals(self) -> dict[Needs, int]:
+        """Places for pods of several kinds on all nodes, now."""
+        if self._seen != len(self._touched):
+            self._seen = len(self._touched)
+            for some in dict.fromkeys((self._everywhere, *self._counts.values())):
+                some.follow()
+        return self._everywhere.totals
 
     def _mask(self, shapes: tuple[PodShape, ...], queue: str) -> Bools | None:
         """The nodes that suit each of a few shapes, if they are the same for all."""

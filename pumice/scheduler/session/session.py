@@ -101,6 +101,7 @@ class Session:
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entered = self.entered
         self.view.entitled = self.extensions.job_entitled
+        self.view.entitled_rooms = self.extensions.entitled_rooms
         self.view.seems_to_fit = self._seems_to_fit
         self.view.reads_network = lambda: not self.extensions.ignores_network
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
@@ -123,9 +124,8 @@ class Session:
     def _select(self, budget: Budget | None) -> tuple[list[JobInfo], Collection[str]]:
         """The jobs that this session tries, and which of them in any case; the budget is divided among their namespaces."""
         state = self.state
-        free = [
-            job for key, job in state.gangs.waiting.items() if key not in state.gangs.quarantined
-        ]
+        held = state.gangs.quarantined
+        free = {key: job for key, job in state.gangs.waiting.items() if key not in held}
         waiting, renewed = state.parked.begin(free, state.rounds.untried)
         self.unreached, self.left_out = state.rounds.choose(
             job
@@ -152,6 +152,11 @@ class Session:
     def is_pending(self, job: JobInfo) -> bool:
         """True if a job is not in its queue, also not by this session."""
         return job.is_pending and job.key not in self.entered
+
+    def in_queue(self, jobs: Iterable[JobInfo]) -> list[JobInfo]:
+        """Those of some jobs that are in their queue."""
+        entered = self.entered
+        return [job for job in jobs if not job.is_pending or job.key in entered]
 
     def queue_of(self, job: JobInfo) -> Queue | None:
         """The queue of a job if it takes the job, or the job has pods in it; otherwise None, and the reason is recorded."""
@@ -186,6 +191,15 @@ class Session:
             return True
         self.skipped.add(job.key)
         return True
+
+    def refused_at_a_glance(self, jobs: Iterable[JobInfo]) -> Set[str]:
+        """Keys of those of some jobs of which that shows without a look at filters; `is_refused_as_before` tells the others."""
+        try:
+            return self.refused.at_a_glance(jobs)
+        except Exception:
+            return (
+                frozenset()
+            )  # a plugin has failed, which shows again when it is asked about one job
 
     @cached_property
     def to_try(self) -> frozenset[str]:

@@ -27,7 +27,7 @@ gangs in any case, so that in the end each reason tells of the cluster as it is,
 may take, its budget bounds (`budget`).
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from enum import IntFlag
 from itertools import islice
 from typing import NamedTuple
@@ -83,6 +83,7 @@ class Parked(msgspec.Struct):
         from_queue: What it requires of its queue, by column; None if its queue did not refuse it.
         likeness: Equal for gangs that the nodes, or the gate of queues, refuse alike; None if that is not known.
         kinds: One of its waiting pods of each kind, once `preempt` or `reclaim` has picked them.
+        seeks: What decides by action about the running pods that may go for it, once it was asked; only if it stays the same.
     """
 
     causes: int
@@ -90,6 +91,7 @@ class Parked(msgspec.Struct):
     from_queue: Ints | None = None
     likeness: Hashable = None
     kinds: Sequence[TaskInfo] | None = None
+    seeks: dict[str, Hashable] = {}
 
 
 class ParkedGangs:
@@ -141,12 +143,12 @@ class ParkedGangs:
             self.gangs[key] = parked
 
     def begin(
-        self, waiting: Iterable[JobInfo], untried: Collection[str]
+        self, waiting: Mapping[str, JobInfo], untried: Collection[str]
     ) -> tuple[list[JobInfo], Collection[str]]:
         """Begin a cycle.
 
         Args:
-            waiting: Gangs that wait.
+            waiting: Gangs that wait, by key.
             untried: Keys of gangs for which the last cycle had no time.
 
         Returns:
@@ -154,23 +156,19 @@ class ParkedGangs:
             are renewed, so that nothing keeps them from being tried.
         """
         self.events, self._news = self._news, 0
-        always = int(Cause.ANY)
-        found: dict[str, JobInfo] = {}
-        left: dict[str, JobInfo] = {}
-        for job in waiting:
-            parked = self.gangs.get(job.key)
-            if parked is not None:
-                if parked.causes & self.events:
-                    self.stale.setdefault(job.key)
-                elif parked.causes != always and job.key not in untried:
-                    left[job.key] = job
-                    continue
-            found[job.key] = job
-        renewed = list(
-            islice((key for key in self.stale if key in found or key in left), RENEWALS_PER_CYCLE)
+        events, always, gangs = self.events, int(Cause.ANY), self.gangs
+        parked = {key: gangs[key].causes for key in waiting if key in gangs}
+        self.stale |= dict.fromkeys([key for key, causes in parked.items() if causes & events])
+        kept = {
+            key
+            for key, causes in parked.items()
+            if not causes & events and causes != always and key not in untried
+        }
+        renewed = frozenset(
+            islice((key for key in self.stale if key in waiting), RENEWALS_PER_CYCLE)
         )
-        found.update((key, left[key]) for key in renewed if key in left)
-        return [found[key] for key in sorted(found)], frozenset(renewed)
+        tried = [waiting[key] for key in sorted(waiting) if key not in kept or key in renewed]
+        return tried, renewed
 
 
 def bounds(failed: PodShape, waiting: Iterable[TaskInfo], required: int) -> tuple[Bound, ...]:

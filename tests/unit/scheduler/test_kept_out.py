@@ -124,6 +124,24 @@ def test_gangs_that_are_alike_share_an_answer_where_each_plugin_says_so(plugin: 
     assert _entered(scenario) == ["ns/g00"]
 
 
+@SHARING
+@pytest.mark.parametrize("first", [False, True], ids=["beside", "in an earlier tier"])
+def test_gangs_that_need_more_than_any_that_may_enter_are_not_asked_about(
+    plugin: str, first: bool
+) -> None:
+    """Unless a plugin is asked first that may permit them."""
+    counting = Counting()
+    counting.by = {"wakes": Cause.SHARES}
+    scenario = _cluster(plugin, counting, first=first)
+    _ends(scenario, 0)
+    scenario.cycle()
+    assert len(counting.asked) == (GANGS if first else RENEWALS_PER_CYCLE)
+    assert _entered(scenario) == []
+    _ends(scenario, 1)
+    scenario.cycle()
+    assert _entered(scenario) == ["ns/g00"]
+
+
 def test_a_gang_is_not_like_others_any_more_once_its_priority_is_another_one() -> None:
     names = ["high"] * (RENEWALS_PER_CYCLE + 1) + ["low"]
     groups = [

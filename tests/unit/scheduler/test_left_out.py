@@ -7,7 +7,7 @@ import pytest
 from pumice.scheduler import builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.axis import Bools
-from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
+from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
@@ -27,21 +27,25 @@ GANGS, RUNNING = 200, 8
 class Sparing:
     """Spares the pods that are more important than 0, and counts what it is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lasts: bool = False) -> None:
         self.asked: list[str] = []
+        self.lasts = lasts
 
     def build(self, _arguments: Arguments) -> "Sparing":
         return self
 
     def open(self, _session: SessionView, register: Registrar) -> None:
-        register.preemptable(self._may_go, by=any_preemptor)
-        register.reclaimable(self._may_go, by=any_preemptor)
+        register.preemptable(self._may_go, by=self._class_of, lasts=self.lasts)
+        register.reclaimable(self._may_go, by=self._class_of, lasts=self.lasts)
         register.job_order(self._order)
         register.job_starving(self._is_starving)
 
     def _may_go(self, _: Preemptor, candidates: Candidates) -> Bools:
         self.asked.append("may go")
         return candidates.of_tasks(lambda task: task.priority) <= 0
+
+    def _class_of(self, _: Preemptor) -> None:
+        self.asked.append("class")
 
     def _order(self, _: JobInfo) -> int:
         self.asked.append("order")
@@ -52,9 +56,12 @@ class Sparing:
         return job.ready < job.min_member
 
 
+@pytest.mark.parametrize("lasts", [False, True])
 @pytest.mark.parametrize("action", ["preempt", "reclaim"])
-def test_an_event_asks_plugins_once_for_all_gangs_for_which_no_pod_may_go(action: str) -> None:
-    sparing = Sparing()
+def test_an_event_asks_plugins_once_for_all_gangs_for_which_no_pod_may_go(
+    action: str, *, lasts: bool
+) -> None:
+    sparing = Sparing(lasts=lasts)
     registry = with_plugins(
         builtin_registry(), PluginSpec("sparing", "A test's plugin.", sparing.build)
     )
@@ -84,6 +91,8 @@ def test_an_event_asks_plugins_once_for_all_gangs_for_which_no_pod_may_go(action
     scenario = Scenario(cluster, config)
     for number in range(4):
         scenario.cycle(NOW + 60 * number)
+    scenario.state.set_node(node(["n0", "4", "10Gi"]))
+    scenario.cycle(NOW + 240)
     sparing.asked.clear()
     scenario.state.set_node(node(["n0", "4", "9Gi"]))  # too little for any of them
     scenario.cycle(NOW + 300)
@@ -91,6 +100,8 @@ def test_an_event_asks_plugins_once_for_all_gangs_for_which_no_pod_may_go(action
     assert sparing.asked.count("may go") == 1
     assert sparing.asked.count("starving") <= 4 * explained
     assert sparing.asked.count("order") <= 4 * explained
+    classes = sparing.asked.count("class")
+    assert classes <= 8 * explained if lasts else classes >= GANGS - explained
 
     scenario.state.set_pod(pod(["ns", "old-1", "n1", "Running", 4, 0, "old", {"prio": 0}]))
     result = scenario.cycle(NOW + 302)
