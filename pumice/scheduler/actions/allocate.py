@@ -39,7 +39,7 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
     late: set[str] = set()
     if "enqueue" in session.view.actions:
         waiting = session.in_queue(waiting)
-    refused = session.refused_at_a_glance(waiting)
+    refused = session.refused.at_a_glance(waiting)
     session.skipped |= refused
     waiting = [job for job in waiting if job.key not in refused]
     moment = len(session.touched.log)
@@ -77,14 +77,14 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             continue
         job = line.pop()
         if moment != len(session.touched.log):
-            refused = frozenset()  # something was decided since
+            refused = set()  # something was decided since
         while is_refused := (
             job.key not in tasks and (job.key in refused or session.is_refused_as_before(job))
         ):
             session.skipped.add(job.key)
             if moment != len(session.touched.log):
                 moment = len(session.touched.log)
-                refused = session.refused_at_a_glance(waiting)
+                refused = session.refused.at_a_glance(waiting)
             if not line:
                 break
             job = line.pop()

@@ -1,8 +1,8 @@
 """enqueue: let waiting gangs into their queue, so that their pods are created and placed.
 
 Every queue lets in one gang at a time, in turn; a gang that is turned away does not hold up those behind it,
-unless the queue says `dequeueStrategy: fifo`. Gangs that were turned away before are asked about first, one of those that are alike:
-what enters only takes room, so that those that are refused again have no turn.
+unless the queue says `dequeueStrategy: fifo`. Gangs that were turned away before are asked about first, without those that need too much
+by one comparison, and one of those that are alike: what enters only takes room, so that those that are refused again have no turn.
 """
 
 from collections.abc import Hashable, Sequence

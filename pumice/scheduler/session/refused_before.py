@@ -8,10 +8,12 @@ One of these is known of such a gang:
 * It must be in one domain of the network, and none has as much free.
 * A gang of the same queue, with as many pods of the same shapes, was refused by nodes, and nothing was decided since.
 
-Action `enqueue` knows one more: it asks about one of those gangs that are alike, and the answer is the same.
+Most are told `at_a_glance`, many by one comparison. Action `enqueue` knows two more: a gang needs more than any of its queue and priority that
+plugins let in (`room`), and plugins keep out another one that is like it.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Sized
+from contextlib import suppress
 from itertools import chain
 
 import numpy as np
@@ -80,31 +82,24 @@ class RefusedBefore:
         ]
 
     def at_a_glance(self, jobs: Iterable[JobInfo]) -> set[str]:
-        """Keys of those of some gangs for which all nodes together, or their queues, have too little room.
-
-        Raises:
-            Exception: Whatever a plugin raised.
-        """
+        """Keys of those of some gangs for which all nodes together, or their queues, have too little room."""
         before = self.before(jobs)
         found: set[str] = set()
         by_queue: dict[str, list[tuple[str, Ints]]] = {}
         for job, parked in before:
             if parked.from_queue is not None and job.queue in self._state.queues:
                 by_queue.setdefault(job.queue, []).append((job.key, parked.from_queue))
-        for name, asking in by_queue.items():
-            needs = np.array([each for _, each in asking])
-            lack = self._answers.lack_room(self._state.queues[name], needs)
-            found.update([key for (key, _), is_short in zip(asking, lack, strict=True) if is_short])
-        first = [(job.key, parked.bounds[0]) for job, parked in before if parked.bounds]
-        if first:
-            totals = (self._room or self._begin_room()).totals()
-            found.update(
-                [
-                    key
-                    for key, each in first
-                    if totals.get(each.needs, each.required) < each.required
-                ]
-            )
+        with suppress(
+            Exception
+        ):  # a plugin that fails does so again when it is asked about one gang
+            for name, asking in by_queue.items():
+                needs = np.array([each for _, each in asking])
+                lack = self._answers.lack_room(self._state.queues[name], needs)
+                found.update([asking[place][0] for place in lack.nonzero()[0].tolist()])
+        places = [(job.key, parked.bounds[0]) for job, parked in before if parked.bounds]
+        if places:
+            has = (self._room or self._begin_room()).totals()
+            found.update([key for key, (_, pod, count) in places if has.get(pod, count) < count])
         return found
 
     def refuse(self, job: JobInfo) -> Hashable:

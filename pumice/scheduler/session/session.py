@@ -192,15 +192,6 @@ class Session:
         self.skipped.add(job.key)
         return True
 
-    def refused_at_a_glance(self, jobs: Iterable[JobInfo]) -> Set[str]:
-        """Keys of those of some jobs of which that shows without a look at filters; `is_refused_as_before` tells the others."""
-        try:
-            return self.refused.at_a_glance(jobs)
-        except Exception:
-            return (
-                frozenset()
-            )  # a plugin has failed, which shows again when it is asked about one job
-
     @cached_property
     def to_try(self) -> frozenset[str]:
         """Keys of the jobs that are to be tried; plugins name some while the session opens."""

@@ -17,7 +17,8 @@ with the causes of its refusal. An event wakes the gangs that are parked by its 
 
 `RULES` (queues, priorities, the configuration, the reservation, a moment that a plugin has named) wakes every gang, and a
 gang that changes itself is not parked any more. Only `preempt` and `reclaim` look at parked gangs, too, once a second after any
-change: after most changes some running pod may be evicted for a gang.
+change: after most changes some running pod may be evicted for a gang. What decides about these pods is asked once, if a plugin says that
+it lasts (`seeks`), so that one look tells whether there are any for all gangs like it.
 
 Events are coarse, and nothing is assumed about what plugins answer, apart from the causes that they name. A gang that was woken is
 tried, unless it would be refused as before (`session/refused_before`).
