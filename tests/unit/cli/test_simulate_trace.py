@@ -243,7 +243,7 @@ def test_progress_has_an_estimate() -> None:
         (("--trace", "no-file"), "no-file: no such file"),
         (("--trace", "-"), "no nodes: add them, for example --nodes 16x4cpu, or in --state"),
         (("--trace", "-", "--format", "swf"), "-: 5 of 5 lines cannot be read, which is more than 1 %: line 1: 11 fields; expected the 18 of SWF 2.2; …"),
-        (("--trace", "-", "--nodes", "4"), "--nodes '4': '4' is no amount, such as 8gpu, 256Gi or cpu=500m; expected [COUNTx]AMOUNT"),
+        (("--trace", "-", "--nodes", "4q"), "--nodes '4q': '4q' is no amount, such as 8gpu, 256Gi or cpu=500m; expected [COUNTx]AMOUNT"),
         (("--trace", "-", "--nodes", "1x1cpu", "--queue", "A B"), "--queue: a lowercase RFC 1123 subdomain"),
     ],
 )  # fmt: skip
