@@ -37,7 +37,7 @@ def knows_its_nodes(session: Session, job: JobInfo) -> bool:
     whole, parts = _limits(session, job)
     if any(part.is_hard for part in parts):
         return False
-    return not whole.is_hard or _gets_domain(session, job)
+    return _gets_domain(session, job) or not whole.is_hard
 
 
 def seeks_domain(session: Session, job: JobInfo) -> bool:
