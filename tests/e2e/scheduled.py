@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from pumice.api.kinds import EVENT, POD, POD_GROUP
 from tests.kit.builders import job, task
 from tests.kit.namespaces import Namespace
 from tests.kit.waiting import wait_until
+from tests.support.forked import run
 from tests.support.installation import Installation
 
 Raw = dict[str, Any]
@@ -88,18 +87,16 @@ class Cluster(Namespace):
 
     def explain(self, *words: str) -> str:
         """What `pumice explain` prints about an object of this namespace."""
-        command = [sys.executable, "-m", "pumice", "explain", *words, f"--namespace={self.name}"]
         config = self.installation.scheduler_config
-        command += [f"--kubeconfig={self.plane.kubeconfig}", f"--config={config}"]
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        given = [f"--namespace={self.name}", f"--kubeconfig={self.plane.kubeconfig}"]
+        ran = run("explain", *words, *given, f"--config={config}")
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 
     def simulate(self, state: Path) -> Raw:
         """What `pumice simulate` prints about a state, with the scheduler's configuration."""
-        command = [sys.executable, "-m", "pumice", "simulate", f"--state={state}", "--output=json"]
-        command.append(f"--config={self.installation.scheduler_config}")
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        config = self.installation.scheduler_config
+        ran = run("simulate", f"--state={state}", "--output=json", f"--config={config}")
         assert ran.stdout, ran.stderr
         found: Raw = json.loads(ran.stdout)
         return found

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from pumice.plugins import builtin
 from tests.kit.namespaces import Namespace, example
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.forked import run
 
 FRAMEWORKS = ("tensorflow", "pytorch", "mpi", "mxnet", "ray", "hcclrank", "roles")
 KINDS = {kind.kind: kind for kind in (CONFIG_MAP, SERVICE, SECRET, NETWORK_POLICY, POD)}
@@ -62,12 +61,7 @@ def lasting(manifest: dict[str, Any]) -> dict[str, Any]:
 def rendered(job: dict[str, Any], file: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """What `pumice render` makes of a Job, by kind and name."""
     file.write_text(json.dumps(job))
-    ran = subprocess.run(
-        [sys.executable, "-m", "pumice", "render", file, "-o", "json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = run("render", str(file), "-o", "json")
     assert ran.returncode == 0, ran.stderr
     return {
         (each["kind"], each["metadata"]["name"]): each for each in json.loads(ran.stdout)["items"]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.kit.waiting import wait_until
 
+Completed = subprocess.CompletedProcess[str]
 PROGRAM = str(Path(sys.executable).with_name("pumice"))
 _FOLDER = Path(__file__).parent
 _ROOT = _FOLDER.parents[2]
@@ -49,6 +50,20 @@ def write_command(path: Path) -> None:
     words = [sys.executable, "-IS", str(_FOLDER / "command.py"), server(), PROGRAM]
     path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
     path.chmod(0o755)
+
+
+def run(*arguments: str, environment: Mapping[str, str] = os.environ) -> Completed:
+    """Run `pumice` in this folder to its end, without input."""
+    with (
+        Path(os.devnull).open("rb") as nothing,
+        tempfile.TemporaryFile("w+") as output,
+        tempfile.TemporaryFile("w+") as messages,
+    ):
+        streams = nothing.fileno(), output.fileno(), messages.fileno()
+        code = Forked(arguments, Path.cwd(), environment, streams).wait()
+        for each in (output, messages):
+            each.seek(0)
+        return Completed(["pumice", *arguments], code, output.read(), messages.read())
 
 
 class Forked:

@@ -13,7 +13,7 @@ import pytest
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.builder import REPOSITORY
 from tests.support.controlplane.processes import PumiceProcess
-from tests.support.forked import PROGRAM, Forked, write_command
+from tests.support.forked import PROGRAM, Forked, run, write_command
 
 BROKEN = (
     "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: empty}\nspec: {tasks: []}\n"
@@ -75,6 +75,13 @@ def test_a_signal_reaches_it_and_the_command_ends_as_it_does(command: Path, tmp_
         ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert ran.stdout == f"{128 + signal.SIGTERM}\n"
+
+
+def test_it_runs_to_its_end_in_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.yaml").write_text(BROKEN)
+    ran = run("lint", "job.yaml")
+    assert (ran.returncode, "JOB-NO-TASKS" in ran.stdout, ran.stderr) == (1, True, "")
 
 
 def test_a_process_has_its_variables_and_log_and_is_gone_when_it_was_ended(tmp_path: Path) -> None:
