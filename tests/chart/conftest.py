@@ -11,6 +11,7 @@ import pytest
 from tests.chart.manifests import CHART, NAMESPACE, RELEASE, VALUES, Manifest, Render, Run
 from tests.kit.tables import documents
 from tests.support.controlplane.builder import Builder
+from tests.support.controlplane.cluster import ONE_SHOT
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +23,7 @@ def helm() -> Run:
         return subprocess.run(
             [binary, *arguments],
             stdin=subprocess.DEVNULL,
-            env={"PATH": "", "HOME": "/nonexistent", "KUBECONFIG": "/nonexistent"},
+            env={"PATH": "", "HOME": "/nonexistent", "KUBECONFIG": "/nonexistent", **ONE_SHOT},
             capture_output=True,
             text=True,
             timeout=60,

@@ -13,7 +13,7 @@ from tests.docs.pages import pages_on
 from tests.docs.running import run_page
 from tests.kit.waiting import wait_until
 from tests.support.cert_manager import CertManager
-from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.cluster import ONE_SHOT, ControlPlane
 from tests.support.installation import CLUSTER_WIDE, LABEL
 from tests.support.kubelet import Kubelet, kubelet
 from tests.support.prometheus_operator import prometheus_kinds
@@ -36,7 +36,7 @@ def test_the_commands_of_a_page_do_it_on_a_cluster(
             "PATH": os.pathsep.join([tools_of_tests(controlplane, aside, stands), *sorted(tools)]),
             "KUBECONFIG": str(controlplane.kubeconfig),
             "HOME": str(tmp_path),
-            "GOGC": "400",  # kubectl and helm end before they have much to collect
+            **ONE_SHOT,
         }
 
         def between() -> None:

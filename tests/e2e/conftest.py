@@ -5,7 +5,6 @@ Modules of tests that leave a release as it was follow each other on one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -107,8 +106,10 @@ def priority_classes(controlplane: ControlPlane) -> Iterator[None]:
     """Two PriorityClasses, `e2e-low` and `e2e-high`."""
     names = {"e2e-low": 10, "e2e-high": 1000}
     head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    items = [{**head, "metadata": {"name": name}, "value": value} for name, value in names.items()]
-    manifest = {"apiVersion": "v1", "kind": "List", "items": items}
-    controlplane.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    for name, value in names.items():
+        manifest = {**head, "metadata": {"name": name}, "value": value}
+        assert controlplane.request("POST", path, manifest)[0] in (201, 409)
     yield
-    controlplane.kubectl("delete", "priorityclass", *names)
+    for name in names:
+        controlplane.request("DELETE", f"{path}/{name}")

@@ -8,7 +8,6 @@ what cert-manager gives it: a leaf without a subject, and the authority in `ca.c
 from __future__ import annotations
 
 import base64
-import json
 import time
 from typing import Any
 
@@ -158,12 +157,11 @@ class CertManager:
         manifest = {
             "apiVersion": "v1",
             "kind": "Secret",
-            "metadata": {"name": name},
+            "metadata": {"name": name, "namespace": self._namespace},
             "type": "kubernetes.io/tls",
             "data": {each: base64.b64encode(content).decode() for each, content in files.items()},
         }
-        text = json.dumps(manifest)
-        self._plane.kubectl("apply", "-f", "-", stdin=text, namespace=self._namespace)
+        self._plane.apply(manifest)
 
     def _patch(self, path: str, patch: list[Raw]) -> None:
         status, answer = self._plane.request(

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from tests.support.controlplane.cluster import ControlPlane
 
 Schema = dict[str, Any]
@@ -26,20 +24,12 @@ def closed(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
 
 def install(plane: ControlPlane, group: str, specs: Mapping[str, Schema]) -> None:
     """Install namespaced kinds of version v1, by the schemas of their specs, and wait until they are served."""
-    plane.kubectl(
-        *("apply", "-f", "-"),
-        stdin=yaml.safe_dump_all(_definition(group, *each) for each in specs.items()),
-    )
-    plane.kubectl("wait", "--for=condition=Established", *_names(group, specs))
+    plane.define(*(_definition(group, *each) for each in specs.items()))
 
 
 def remove(plane: ControlPlane, group: str, specs: Mapping[str, Schema]) -> None:
     """Delete the kinds, and with them all of their objects."""
-    plane.kubectl("delete", "--ignore-not-found", *_names(group, specs))
-
-
-def _names(group: str, specs: Mapping[str, Schema]) -> list[str]:
-    return [f"crd/{kind.lower()}s.{group}" for kind in specs]
+    plane.delete(*(_definition(group, *each) for each in specs.items()))
 
 
 def _definition(group: str, kind: str, spec: Schema) -> Schema:

@@ -59,7 +59,7 @@ class Site:
         self.metrics: dict[int, int] = {}
         self._folder = folder
         self._kubeconfig = self._account()
-        self._queue("create")
+        self.plane.apply(self._queue)
 
     # Webhook configurations
 
@@ -232,17 +232,22 @@ class Site:
                     "subjects": [subject],
                 }
             )
-        text = yaml.safe_dump_all(manifests)
-        self.plane.kubectl("apply", "-f", "-", stdin=text, namespace=self.namespace)
+        for each in manifests:
+            if not each["kind"].startswith("Cluster"):
+                each["metadata"] = {**each["metadata"], "namespace": self.namespace}
+        self.plane.apply(*manifests)
         token = self.plane.token(ACCOUNT, self.namespace)
         return self.plane.kubeconfig_for_token(token)
 
     def may_patch(self) -> bool:
         """Whether the replicas may put a bundle back, as far as the API server knows: it learns of roles by watching."""
         [name] = self.names(VALIDATING_WEBHOOKS)[:1]
-        user = f"--as=system:serviceaccount:{self.namespace}:{ACCOUNT}"
-        asked = ["auth", "can-i", "patch", f"validatingwebhookconfigurations/{name}", user]
-        return self.plane.kubectl(*asked, check=False).stdout.strip() == "yes"
+        kind = VALIDATING_WEBHOOKS
+        asked = {"verb": "patch", "group": kind.group, "resource": kind.plural, "name": name}
+        user = f"system:serviceaccount:{self.namespace}:{ACCOUNT}"
+        spec = {"user": user, "resourceAttributes": asked}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return bool(self.plane.request("POST", path, {"spec": spec})[1]["status"]["allowed"])
 
     def _renamed(self, name: str) -> str | None:
         """What a configuration of the chart is called here."""
@@ -253,23 +258,24 @@ class Site:
     def _queue_name(self) -> str:
         return f"certs-{self.namespace}"
 
-    def _queue(self, verb: str, *arguments: str) -> None:
-        queue = {
+    @property
+    def _queue(self) -> dict[str, Any]:
+        return {
             "apiVersion": QUEUE.api_version,
             "kind": QUEUE.kind,
             "metadata": {"name": self._queue_name},
             "spec": {"weight": 1},
         }
-        self.plane.kubectl(verb, "-f", "-", *arguments, stdin=json.dumps(queue))
 
     def clear(self) -> None:
         """Take away what is not in the namespace."""
-        self._queue("delete", "--ignore-not-found")
+        self.plane.delete(self._queue)
         for kind in KINDS.values():
-            self.plane.kubectl("delete", kind.plural, *self.names(kind), "--ignore-not-found")
-        for plural in ("clusterroles", "clusterrolebindings"):
-            name = f"certs-{self.namespace}"
-            self.plane.kubectl("delete", plural, name, "--ignore-not-found")
+            head = {"apiVersion": kind.api_version, "kind": kind.kind}
+            self.plane.delete(*(head | {"metadata": {"name": name}} for name in self.names(kind)))
+        for name in ("ClusterRole", "ClusterRoleBinding"):
+            head = {"apiVersion": f"{RBAC}/v1", "kind": name}
+            self.plane.delete(head | {"metadata": {"name": f"certs-{self.namespace}"}})
 
     @property
     def kubeconfig(self) -> Path:

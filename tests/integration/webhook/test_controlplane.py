@@ -33,7 +33,7 @@ async def called(controlplane: ControlPlane) -> AsyncIterator[JudgedNamespace]:
     await shared.establish()
     try:
         async with answering(shared, controlplane.kubeconfig):
-            await shared.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+            await asyncio.to_thread(controlplane.apply, queue("default", state=""))
             yield shared
     finally:
         await forget(shared)

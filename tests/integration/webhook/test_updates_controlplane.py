@@ -3,6 +3,7 @@
 One webhook for all of them, in a namespace that had objects before anybody was asked.
 """
 
+import asyncio
 import copy
 import json
 from collections.abc import AsyncIterator
@@ -21,7 +22,7 @@ from pumice.api.kinds import (
     Kind,
 )
 from tests.integration.webhook.serving import Raw
-from tests.integration.webhook.stage import JudgedNamespace, answering, forget
+from tests.integration.webhook.stage import NAMES, JudgedNamespace, answering, forget
 from tests.kit.builders import job, pod_group, queue
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -42,18 +43,18 @@ async def judged(controlplane: ControlPlane) -> AsyncIterator[JudgedNamespace]:
     controlplane.add_namespace(NAMESPACE)
     stage = JudgedNamespace(controlplane, NAMESPACE)
     await stage.establish()
-    await stage.kubectl(*APPLY, obj=queue("default", state=""))
-    for manifest in broken():
-        await stage.kubectl(*APPLY, obj=manifest)
+    await asyncio.to_thread(controlplane.apply, queue("default", state=""), *broken())
     try:
         async with answering(stage, controlplane.kubeconfig):
             yield stage
     finally:
         await forget(stage)
         for kind, name in OLD:
-            free = '{"metadata":{"finalizers":null}}'
-            await stage.kubectl("patch", kind, name, "--type=merge", "-p", free, check=False)
-            await stage.kubectl("delete", kind, name, "--ignore-not-found")
+            path = NAMES[kind].path(name, NAMESPACE)
+            free = {"metadata": {"finalizers": None}}
+            merge = "application/merge-patch+json"
+            controlplane.request("PATCH", path, free, content_type=merge)
+            controlplane.request("DELETE", path)
         controlplane.remove_namespace(NAMESPACE)
 
 

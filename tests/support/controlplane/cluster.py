@@ -23,6 +23,8 @@ from tests.support.controlplane.processes import Process
 
 Answer = tuple[int, dict[str, Any]]
 Completed = subprocess.CompletedProcess[str]
+ONE_SHOT = {"GOGC": "400", "GOMAXPROCS": "1"}
+"""Environment of kubectl and helm, which end before they have much to collect; a second thread costs them a fifth of their processor time."""
 
 
 class ControlPlane:
@@ -66,7 +68,7 @@ class ControlPlane:
             "HELM_CACHE_HOME": str(folder / "helm" / "cache"),
             "HELM_CONFIG_HOME": str(folder / "helm" / "config"),
             "HELM_DATA_HOME": str(folder / "helm" / "data"),
-            "GOGC": "400",  # kubectl and helm end before they have much to collect
+            **ONE_SHOT,
         }
 
     def request(
@@ -182,7 +184,9 @@ class ControlPlane:
         return self._write_kubeconfig(f"token-{secrets.token_hex(4)}", {"token": token})
 
     def apply(self, *manifests: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Apply objects of kinds that Pumice knows, without what kubectl takes for it: a quarter second, half of it of the API server.
+        """Apply objects without what kubectl takes for it: a quarter second, half of it of the API server.
+
+        The resource of a kind that Pumice does not know is its name with an `s`.
 
         Returns:
             The objects as they are stored.
@@ -190,9 +194,7 @@ class ControlPlane:
         found = []
         query = "fieldManager=tests&force=true&fieldValidation=Strict"  # as kubectl has it
         for each in manifests:
-            kind, metadata = of_object(dict(each)), each["metadata"]
-            assert kind is not None, each["kind"]
-            path = kind.path(metadata["name"], metadata.get("namespace"))
+            path = _path(each)
             status, answer = self.request(
                 *("PATCH", f"{path}?{query}", each),
                 content_type="application/apply-patch+yaml",
@@ -201,11 +203,19 @@ class ControlPlane:
             found.append(answer)
         return found
 
+    def delete(self, *manifests: Mapping[str, Any]) -> None:
+        """Begin to delete objects like those of `apply`; those that are not there are no mistake."""
+        for each in manifests:
+            status, answer = self.request("DELETE", _path(each))
+            assert status in (200, 202, 404), answer
+
     def establish(self) -> None:
         """Have Pumice's CRDs as they are in this checkout, and wait until they are served."""
-        wait_until(
-            lambda: all(map(_established, self.apply(*all_crds()))), "the CRDs to be served", 30
-        )
+        self.define(*all_crds())
+
+    def define(self, *crds: Mapping[str, Any]) -> None:
+        """Have CRDs, and wait until they are served."""
+        wait_until(lambda: all(map(_established, self.apply(*crds))), "the CRDs to be served", 30)
 
     def add_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
         """Create a namespace and wait until pods can be created in it.
@@ -344,3 +354,15 @@ def _decoded(raw: bytes) -> dict[str, Any]:
     except ValueError:
         return {"message": raw.decode(errors="replace")}
     return answer if isinstance(answer, dict) else {"message": answer}
+
+
+def _path(manifest: Mapping[str, Any]) -> str:
+    """Where an object is."""
+    kind, metadata = of_object(dict(manifest)), manifest["metadata"]
+    name, namespace = metadata["name"], metadata.get("namespace")
+    if kind is not None:
+        return kind.path(name, namespace)
+    version = manifest["apiVersion"]
+    place = f"namespaces/{namespace}/" if namespace else ""
+    group = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{group}/{place}{manifest['kind'].lower()}s/{name}"
