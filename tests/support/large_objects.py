@@ -111,16 +111,16 @@ def job(number: int = 0) -> Raw:
     }
 
 
-def pod(number: int) -> Raw:
-    """One of the pods of the first Job, as an API server stores it: with a volume of its own."""
+def pod() -> Raw:
+    """The first of the pods of the first Job, as an API server stores it: with a volume of its own."""
     made = template()
     own = {
         keys.JOB_NAME: "j0",
-        keys.TASK_INDEX: str(number),
+        keys.TASK_INDEX: "0",
         keys.TASK_SPEC: "t",
         keys.GROUP_NAME: "j0-u0",
     }
-    meta = _metadata(f"j0-t-{number}", number)
+    meta = _metadata("j0-t-0", 0)
     meta["labels"] = made["metadata"]["labels"] | own
     meta["annotations"] = made["metadata"]["annotations"] | own
     meta["ownerReferences"] = [
@@ -133,7 +133,7 @@ def pod(number: int) -> Raw:
         }
     ]
     spec = made["spec"]
-    spec["volumes"].append({"name": f"kube-api-access-{number}", "projected": {"sources": []}})
+    spec["volumes"].append({"name": "kube-api-access-0", "projected": {"sources": []}})
     status = {"phase": "Pending"}
     return {"metadata": meta, "spec": {"schedulerName": "volcano"} | spec, "status": status}
 
@@ -153,12 +153,12 @@ def lists(component: str) -> dict[Kind, Raw]:
     made = job()
     large = made["spec"]["tasks"][0]["template"]
     if component == "scheduler":
-        return {kinds.POD: pod(0), kinds.POD_GROUP: _holder(large["metadata"], {})}
+        return {kinds.POD: pod(), kinds.POD_GROUP: _holder(large["metadata"], {})}
     if component == "controller":
         labels = {"labels": {keys.JOB_NAME: "j0"}}
         return {
             kinds.CONFIG_MAP: _holder(labels, {}, {"x": "y" * 900_000}),
-            kinds.POD: pod(0),
+            kinds.POD: pod(),
             kinds.JOB: made,
             kinds.POD_GROUP: _holder(large["metadata"], {}),
         }
@@ -178,23 +178,25 @@ def _holder(metadata: Raw, spec: Raw, data: Raw | None = None) -> Raw:
     return found if data is None else found | {"data": data}
 
 
+def _numbered(text: str, number: int) -> str:
+    """The JSON of a first object as that of another one."""
+    first = text.partition('"name":"')[2].partition('"')[0]
+    name = first.removesuffix("0") + str(number)
+    return (
+        text.replace(f'"name":"{first}"', f'"name":"{name}"', 1)
+        .replace('"uid":"u0"', f'"uid":"u{number}"', 1)
+        .replace('"resourceVersion":"1"', f'"resourceVersion":"{number + 1}"', 1)
+        .replace('index":"0"', f'index":"{number}"')
+        .replace("kube-api-access-0", f"kube-api-access-{number}")
+    )
+
+
 async def server(component: str) -> tuple[web.AppRunner, str]:
     """An API server that lists 250 of each of these objects, makes each of them when it is asked for, and whose watches are silent."""
     texts = {
         kind.collection(None): json.dumps(obj, separators=(",", ":"))
         for kind, obj in lists(component).items()
     }
-
-    def item(text: str, number: int) -> str:
-        first = text.partition('"name":"')[2].partition('"')[0]
-        name = first.removesuffix("0") + str(number)
-        return (
-            text.replace(f'"name":"{first}"', f'"name":"{name}"', 1)
-            .replace('"uid":"u0"', f'"uid":"u{number}"', 1)
-            .replace('"resourceVersion":"1"', f'"resourceVersion":"{number + 1}"', 1)
-            .replace('index":"0"', f'index":"{number}"')
-            .replace("kube-api-access-0", f"kube-api-access-{number}")
-        )
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
@@ -211,7 +213,7 @@ async def server(component: str) -> tuple[web.AppRunner, str]:
         with suppress(ConnectionError):  # of a page that is too large the rest is not read
             for number in range(begin, end):
                 comma = "," if number > begin else ""
-                await response.write(f"{comma}{item(text or '', number)}".encode())
+                await response.write(f"{comma}{_numbered(text or '', number)}".encode())
             await response.write(b"]}")
         return response
 
@@ -269,7 +271,7 @@ def _review() -> int:
 
 def _make_pods() -> int:
     """Make all pods of the Job and encode each, as a pass of the controller does; how many."""
-    owner = pod(0)["metadata"]["ownerReferences"]
+    owner = pod()["metadata"]["ownerReferences"]
     about = _metadata("j0-u0", 1) | {"ownerReferences": owner}
     group: Raw = {"apiVersion": kinds.POD_GROUP.api_version, "kind": kinds.POD_GROUP.kind}
     group |= {"metadata": about, "spec": {"minMember": 1}, "status": {"phase": "Inqueue"}}
@@ -277,7 +279,7 @@ def _make_pods() -> int:
     pods = (
         step for step in plan.steps if isinstance(step, CreateObject) and step.kind == kinds.POD
     )
-    return sum(len(json.dumps(each.manifest)) > 0 for each in pods)
+    return sum(len(msgspec.json.encode(each.manifest)) > 0 for each in pods)
 
 
 def _run(state: ClusterState) -> int:
@@ -287,10 +289,11 @@ def _run(state: ClusterState) -> int:
     state.set_pod_group(msgspec.convert(builders.pod_group("j0-u0", phase="Inqueue"), PodGroup))
     config = load_config(None)
     run_cycle(state, config, 1.0)
+    raw = pod()
+    del raw["spec"]["schedulingGates"]
+    text = json.dumps(raw, separators=(",", ":"))
     for number in range(NUMBER):
-        raw = pod(number)
-        del raw["spec"]["schedulingGates"]
-        state.set_pod(msgspec.convert(raw, Pod))
+        state.set_pod(msgspec.json.decode(_numbered(text, number), type=Pod))
     result = run_cycle(state, config, 2.0)
     assert result.error is None
     assert not result.errors
