@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.docs.pages import ROOT, Block, Command, blocks, commands, mismatch
-from tests.support.forked import server, write_command
+from tests.support.forked import programs
 
 LIMIT = 60  # seconds for a command
 
@@ -107,16 +106,7 @@ def run_command(command: Command, folder: Path, environment: dict[str, str], wan
 def search_path(environment: dict[str, str], *, whole: bool) -> str:
     """The PATH of commands; unless they start as a whole, `pumice` is forked from a process that has imported it."""
     own = str(Path(sys.executable).parent)
-    first = [] if whole else [str(forked_commands())]
+    first = [] if whole else [str(programs())]
     return os.pathsep.join(
         [*first, *filter(None, (own, environment.get("PATH"))), os.environ["PATH"]]
     )
-
-
-@functools.cache
-def forked_commands() -> Path:
-    """A folder with a `pumice` that starts quickly, for this process."""
-    folder = Path(server()).parent / "bin"
-    folder.mkdir()
-    write_command(folder / "pumice")
-    return folder

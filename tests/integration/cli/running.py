@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.forked import programs
+
 SECONDS = 60.0
 """How long anything may take to come about."""
 
@@ -61,9 +63,9 @@ def running(*arguments: str, **environment: str) -> Iterator[Running]:
 
 
 def pumice(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run `pumice ARGUMENTS…` to its end."""
+    """Run `pumice ARGUMENTS…` to its end, forked from a process that has imported it."""
     return subprocess.run(
-        [sys.executable, "-m", "pumice", *arguments],
+        [programs() / "pumice", *arguments],
         capture_output=True,
         text=True,
         timeout=SECONDS * 2,
