@@ -21,7 +21,7 @@ settings.register_profile(
     "whole", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("whole")
-settings.register_profile("quick", settings.get_profile("whole"), max_examples=15)
+settings.register_profile("quick", settings.get_profile("whole"), max_examples=10)
 settings.register_profile("deep", settings.get_profile("whole"), max_examples=2000)
 
 # Tracebacks drawn with rich take a second each.
