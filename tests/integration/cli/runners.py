@@ -11,6 +11,7 @@ import yaml
 
 from tests.integration.cli.running import SECONDS
 from tests.kit.builders import job, task
+from tests.support.forked import programs
 
 USER = 1000
 OWN, SINGLE, SUBORDINATE = "the tests' user", "single user", "subordinate uids"
@@ -58,9 +59,11 @@ class Runner:
         (self.folder / name).write_text(yaml.safe_dump_all(objects))
         return name
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str, whole: bool = True) -> "subprocess.Popen[str]":
+        """Start it, as a whole or forked from a process that has imported Pumice."""
+        pumice = [sys.executable, "-m", "pumice"] if whole else [programs() / "pumice"]
         return subprocess.Popen(
-            [*self._prefix, sys.executable, "-m", "pumice", "run", *arguments],
+            [*self._prefix, *pumice, "run", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -75,7 +78,7 @@ class Runner:
         )
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        process = self.start(*arguments)
+        process = self.start(*arguments, whole=bool(self._prefix))
         stdout, stderr = process.communicate(timeout=2 * SECONDS)
         return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
