@@ -5,7 +5,6 @@ asked which of their pods come last.
 """
 
 from collections.abc import Iterator, Sequence, Set
-from functools import cache
 
 import msgspec
 import numpy as np
@@ -42,22 +41,28 @@ class VictimOrder:
     """The order in which pods of one node go, each for itself; keys of gangs and queues are taken once, so before a decision."""
 
     def __init__(self, session: Session, rules: EvictionRules) -> None:
-        queues = session.state.queues
-        self._jobs = session.state.jobs
-        self._task_key = session.answers.task_key
-        self._rank = cache(session.answers.job_rank)
-        self._queue_key = cache(lambda name: rules.queue_key(queues[name]))
+        self._state = session.state
+        self._answers = session.answers
+        self._queue_key = rules.queue_key
+        self._ranks: dict[str, SortKey] = {}
+        self._queues: dict[str, SortKey] = {}
 
     def of(self, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
         """The pods of a node in order."""
+        jobs, ranks, answers = self._state.jobs, self._ranks, self._answers
         entries: list[tuple[SortKey, SortKey, str, str, TaskInfo]] = []
         for task in tasks:
-            holder = self._jobs[task.job].holder(task)
-            place = self._rank(holder), self._task_key(task)
-            entries.append((*place, task.key, holder.queue, task))
+            holder = jobs[task.job].holder(task)
+            rank = ranks.get(holder.key)
+            if rank is None:
+                rank = ranks[holder.key] = answers.job_rank(holder)
+            entries.append((rank, answers.task_key(task), task.key, holder.queue, task))
         entries.sort(reverse=True)
-        if len({entry[3] for entry in entries}) > 1:
-            entries.sort(key=lambda entry: self._queue_key(entry[3]))
+        names = {entry[3] for entry in entries}
+        if len(names) > 1:
+            for name in names - self._queues.keys():
+                self._queues[name] = self._queue_key(self._state.queues[name])
+            entries.sort(key=lambda entry: self._queues[entry[3]])
         return [entry[4] for entry in entries]
 
 
