@@ -117,7 +117,7 @@ class SessionView:
         reads_network = self.reads_network()
         self.reads_network = lambda: reads_network
         self.seems_to_fit = lambda _: True
-        self.entitled = ()
+        self.entitled = self.entitled_rooms = ()
 
     def column(self, resource: str) -> int | None:
         """Column of a resource; None when no node and no pod has ever named it."""

@@ -68,6 +68,11 @@ class EvictionPlaces(ABC):
     def __init__(self) -> None:
         self.best: FoundRoom | None = None
 
+    def forget(self) -> None:
+        """Let go of what was found once the search is over: it refers to the places, so that it would not be freed otherwise."""
+        self.best = None
+        vars(self).pop("last", None)
+
     @abstractmethod
     def each(self) -> Iterator[EvictionPlace]:
         """Those to search, as far as one may be better than the best; goes on once it has been searched."""

@@ -85,7 +85,9 @@ class Search:
             found, best = places.last.found, places.best
             if found is not None and (best is None or found.cost < best.cost):
                 places.best = found
-        return places.best
+        best = places.best
+        places.forget()
+        return best
 
     def _finish(self, statement: Statement, job: JobInfo, broken: Sequence[JobInfo]) -> bool:
         """Commit the evictions for a gang if they are enough for it; otherwise undo them.

@@ -4,7 +4,8 @@ A required peer must already be on the node; a pipelined pod does not count. Req
 directions: against pods on nodes, and against the pod of those that are on nodes.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -50,12 +51,11 @@ def _of_others(session: SessionView, pods: PodClass, side: Side) -> list[Domains
     return [domains_of(session, total(parts), key) for key, parts in sorted(found.items())]
 
 
-class DomainColumn:
+class DomainColumn(ABC):
     """A number for each node, computed again when the counts by domain that it follows have changed."""
 
-    def __init__(self, followed: Sequence[Domains], compute: Callable[[], Floats]) -> None:
+    def __init__(self, followed: Sequence[Domains]) -> None:
         self._followed = followed
-        self._compute = compute
         self._seen = -1
         self._column: Floats = np.zeros(0)
 
@@ -66,8 +66,12 @@ class DomainColumn:
             seen += domains.sync()
         if seen != self._seen:
             self._seen = seen
-            self._column = self._compute()
+            self._column = self._computed()
         return self._column
+
+    @abstractmethod
+    def _computed(self) -> Floats:
+        """The numbers, from the counts as they are now."""
 
 
 class AffinityFilter:
@@ -214,7 +218,7 @@ class AffinityScore(DomainColumn):
     """How near nodes are to pods that pods prefer to be near to, and that prefer to be near to them: 0 to 100."""
 
     def __init__(self, parts: list[tuple[Domains, int]], allowed: Bools, weight: int) -> None:
-        super().__init__([domains for domains, _ in parts], self._scores)
+        super().__init__([domains for domains, _ in parts])
         groups: dict[Topology, list[tuple[Domains, int]]] = {}
         for domains, each in parts:
             groups.setdefault(domains.topology, []).append((domains, each))
@@ -224,7 +228,7 @@ class AffinityScore(DomainColumn):
         self._open: Bools = np.bincount(first.codes[allowed], minlength=first.size + 1) > 0
         self._weight = weight
 
-    def _scores(self) -> Floats:
+    def _computed(self) -> Floats:
         rows: Ints | None = None
         for topology, group in self._groups.items():
             sums = group[0][0].placed * group[0][1]

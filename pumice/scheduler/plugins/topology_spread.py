@@ -57,10 +57,10 @@ class SpreadFilter(DomainColumn, DomainFilter):
     """Which nodes a class of pods may use so that its pods stay spread."""
 
     def __init__(self, constraints: list[Constraint]) -> None:
-        super().__init__([each.domains for each in constraints], self._penalties)
+        super().__init__([each.domains for each in constraints])
         self._constraints = constraints
 
-    def _penalties(self) -> Floats:
+    def _computed(self) -> Floats:
         """0 for nodes that pods may use now, otherwise minus infinity."""
         found = np.zeros(0)
         for number, each in enumerate(self._constraints):
@@ -130,13 +130,13 @@ class SpreadScore(DomainColumn):
     def __init__(
         self, constraints: list[Constraint], weights: list[float], known: Bools, weight: int
     ) -> None:
-        super().__init__([each.domains for each in constraints], self._scores)
+        super().__init__([each.domains for each in constraints])
         self._constraints = constraints
         self._weights = weights
         self._known = known
         self._weight = weight
 
-    def _scores(self) -> Floats:
+    def _computed(self) -> Floats:
         sums = np.zeros(len(self._known))
         for each, weight in zip(self._constraints, self._weights, strict=True):
             domains = each.domains

@@ -47,11 +47,42 @@ def test_only_what_changed_is_reported() -> None:
 
 
 def test_what_a_cycle_needed_is_freed_without_the_garbage_collector() -> None:
-    scenario = Scenario(WAITING)
+    alike = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "zone"}
+    near = {"weight": 1, "podAffinityTerm": alike}
+    spread = [
+        alike | {"maxSkew": 1, "whenUnsatisfiable": each}
+        for each in ("DoNotSchedule", "ScheduleAnyway")
+    ]
+    spec = {
+        "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [near]}},
+        "topologySpreadConstraints": spread,
+    }
+    cluster = {
+        "nodes": [["n1", 4, "8Gi", {"labels": {"zone": "z"}}]],
+        "classes": {"high": 9},
+        "podgroups": [
+            ["ns", "runs", "default", 1, "Running"],
+            ["ns", "fits", "default", 1, "Pending", {"minRes": {"cpu": 1}}],
+            ["ns", "asks", "default", 1, "Pending", {"minRes": {"cpu": 1}, "prio": "high"}],
+        ],
+        "pods": [["ns", "r", "n1", "Running", 2, "1Gi", "runs", {"preemptable": True}]],
+        "pod_sets": [
+            {"pg": "fits", "count": 1, "labels": {"app": "a"}, "spec": spec},
+            {"pg": "asks", "count": 1, "cpu": 3, "prio": 9},
+        ],
+    }
+    tiers = [["priority", "conformance"], ["overcommit", "proportion", "predicates", "nodeorder"]]
+    scenario = Scenario(
+        cluster, config_text(tiers, ["enqueue", "allocate", "preempt", "reclaim", "backfill"])
+    )
     gc.collect()
     gc.disable()
     try:
-        scenario.cycle()
+        result = scenario.cycle()
+        assert result.binds
+        assert result.evicted
+        scenario.wake_all()
+        scenario.cycle(NOW + 2)  # until then, what the first one has published is kept
         assert gc.collect() == 0
     finally:
         gc.enable()
