@@ -43,6 +43,8 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
     session.skipped |= refused
     waiting = [job for job in waiting if job.key not in refused]
     moment = len(session.touched.log)
+    # How many are asked about alone before all are compared again: more each time, since this costs the more, the more wait.
+    asked, patience = 0, 1
 
     def takes_part(job: JobInfo) -> bool:
         if session.refused.is_refused_again(job):
@@ -82,9 +84,11 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             job.key not in tasks and (job.key in refused or session.is_refused_as_before(job))
         ):
             session.skipped.add(job.key)
-            if moment != len(session.touched.log):
+            asked += job.key not in refused
+            if moment != len(session.touched.log) and asked >= patience:
                 moment = len(session.touched.log)
                 refused = session.refused.at_a_glance(waiting)
+                asked, patience = 0, 2 * patience
             if not line:
                 break
             job = line.pop()

@@ -1,5 +1,6 @@
 """Gangs that wait: what parks them, what has them tried again, and that an event costs little while many wait."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,13 @@ from hypothesis import given
 
 from pumice.scheduler import CycleResult, builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
+from pumice.scheduler.session.refused_before import RefusedBefore
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Cause
@@ -215,6 +218,36 @@ def test_of_gangs_that_compete_for_one_place_those_behind_the_first_are_not_trie
     result = scenario.cycle(NOW)
     assert len(result.binds) == (2 if equal else 1)
     assert counting.pods() <= 2 + RENEWALS_PER_CYCLE
+
+
+def test_not_every_decision_has_all_gangs_compared_that_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every second gang fits until another one has got a place: a look at all of them after each would cost its square."""
+    gangs = 60
+    scenario = Scenario(
+        {
+            "nodes": [["n", "500m", "64Gi"]],
+            "podgroups": [["ns", f"g{n:02}", "default", 1, "Inqueue"] for n in range(gangs)],
+            "pod_sets": [
+                {"pg": f"g{n:02}", "count": 1, "cpu": gangs if n % 2 else 1} for n in range(gangs)
+            ],
+        },
+        config_text([["priority", "gang"], ["predicates"]], ["allocate"]),
+    )
+    scenario.cycle(NOW)
+    scenario.cycle(NOW)
+    looks: list[int] = []
+    look = RefusedBefore.at_a_glance
+
+    def noted(known: RefusedBefore, jobs: Iterable[JobInfo]) -> set[str]:
+        looks.append(1)
+        return look(known, jobs)
+
+    monkeypatch.setattr(RefusedBefore, "at_a_glance", noted)
+    scenario.state.set_node(node(["n", gangs, "64Gi"]))
+    assert len(scenario.cycle(NOW).binds) == gangs // 2
+    assert len(looks) <= gangs.bit_length()
 
 
 def test_gangs_whose_queue_is_removed_say_so_also_where_there_is_room_for_them() -> None:
