@@ -43,7 +43,9 @@ async def judged(controlplane: ControlPlane) -> AsyncIterator[JudgedNamespace]:
     controlplane.add_namespace(NAMESPACE)
     stage = JudgedNamespace(controlplane, NAMESPACE)
     await stage.establish()
-    await asyncio.to_thread(controlplane.apply, queue("default", state=""), *broken())
+    await asyncio.to_thread(controlplane.apply, queue("default", state=""))
+    for manifest in broken():  # by kubectl, which notes what it applied
+        await stage.kubectl(*APPLY, obj=manifest)
     try:
         async with answering(stage, controlplane.kubeconfig):
             yield stage

@@ -59,6 +59,10 @@ def test_a_patch_is_idempotent_and_loses_no_field(admission: Admission, job: Raw
 OWNED: Raw = {"managedFields": [{"operation": "Apply", "fieldsV1": {"f:spec": {}}}]}
 HUGE: Raw = {"minAvailable": 2**40, "tasks": [{"name": "a", "minAvailable": 2**40, "template": {}}]}
 NULL_IN_CLAIM: Raw = {"volumes": [{"volumeClaim": {"accessModes": [{"action": None}]}}]}
+ONLY_NULL_IN_CLAIM: Raw = {
+    "queue": None,
+    "volumes": [{"volumeClaim": {"storageClassName": None}, "volumeClaimName": "a"}],
+}
 NULL_IN_MAP_FOR_LIST: Raw = {
     "queue": None,
     "tasks": [
@@ -71,6 +75,7 @@ NULL_IN_MAP_FOR_LIST: Raw = {
 @given(ADMISSIONS, ADMISSIONS, JOBS)
 @example(ADMISSION, ADMISSION, {"metadata": OWNED, "spec": HUGE})
 @example(ADMISSION, ADMISSION, {"metadata": {}, "spec": NULL_IN_CLAIM})
+@example(ADMISSION, ADMISSION, {"metadata": {}, "spec": ONLY_NULL_IN_CLAIM})
 @example(ADMISSION, ADMISSION, {"metadata": {}, "spec": NULL_IN_MAP_FOR_LIST})
 def test_a_manifest_applied_again_is_no_change(
     admission: Admission, later: Admission, job: Raw

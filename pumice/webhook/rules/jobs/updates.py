@@ -122,7 +122,10 @@ def _frozen(job: Job) -> Raw:
         _as_compared(task, "replicas", "minAvailable")
         _as_compared(task.get("partitionPolicy") or {}, "totalPartitions", "minPartitions")
     for volume in spec.get("volumes", ()):
-        if volume.get("volumeClaim"):
+        claim = volume.get("volumeClaim") or {}
+        if any(
+            each is not None for each in claim.values()
+        ):  # defaulting drops fields that are null
             _as_compared(volume, "volumeClaimName")  # the controller fills it in
     return spec
 
