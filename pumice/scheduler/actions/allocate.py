@@ -7,7 +7,7 @@ Unlike Volcano's, this action places pods without requests too: each is part of 
 `backfill` has the same code look again at what is left.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
@@ -34,27 +34,32 @@ def run(session: Session, _arguments: Arguments) -> None:
     place_gangs(session, session.view.waiting)
 
 
-def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: bool = False) -> None:
+def place_gangs(
+    session: Session, waiting: Collection[JobInfo], *, only_empty: bool = False
+) -> None:
     """Place pods of gangs, in the order of queues, gangs and pods; with `only_empty` those without requests, also of overused queues."""
-    late: set[str] = set()
     if "enqueue" in session.view.actions:
         waiting = session.in_queue(waiting)
-    refused = session.refused.at_a_glance(waiting)
+    refused, unsure = session.refused.again(waiting)
     session.skipped |= refused
     waiting = [job for job in waiting if job.key not in refused]
     moment = len(session.touched.log)
     # How many are asked about alone before all are compared again: more each time, since this costs the more, the more wait.
     asked, patience = 0, 1
+    late = {  # most of these are refused again before they would have their turn
+        job.key
+        for job, _ in session.refused.before(session.in_queue(waiting))
+        if job.counts[PENDING] and job.queue in session.state.queues
+    }
 
     def takes_part(job: JobInfo) -> bool:
-        if session.refused.is_refused_again(job):
+        if job.key in unsure and session.refused.is_refused_again(job):
             session.skipped.add(job.key)
             return False
-        is_known = session.refused.parked(job) is not None and job.queue in session.state.queues
-        if is_known and job.has_pending and not session.is_pending(job):
-            late.add(job.key)  # most of these are refused again before they would have their turn
-            return True
-        return may_be_tried(job)
+        return job.key in late or may_be_tried(job)
+
+    def is_told(job: JobInfo) -> bool:
+        return job.key in refused
 
     def may_be_tried(job: JobInfo) -> bool:
         if admitted(session, job) is None:
@@ -87,8 +92,9 @@ def place_gangs(session: Session, waiting: Iterable[JobInfo], *, only_empty: boo
             asked += job.key not in refused
             if moment != len(session.touched.log) and asked >= patience:
                 moment = len(session.touched.log)
-                refused = session.refused.at_a_glance(waiting)
+                refused = session.refused.at_a_glance(waiting) - tasks.keys()
                 asked, patience = 0, 2 * patience
+            session.skipped.update([each.key for each in line.pop_while(is_told)])
             if not line:
                 break
             job = line.pop()

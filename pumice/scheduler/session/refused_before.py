@@ -102,6 +102,25 @@ class RefusedBefore:
             found.update([key for key, (_, pod, count) in places if has.get(pod, count) < count])
         return found
 
+    def again(self, jobs: Collection[JobInfo]) -> tuple[set[str], set[str]]:
+        """Keys of those of some gangs that would be refused again, and of those about which a plugin raises."""
+        found, unsure = self.at_a_glance(jobs), set[str]()
+        for job, parked in self.before(jobs):
+            if job.key in found:
+                continue
+            is_told = len(parked.bounds) == 1 and parked.from_queue is None
+            try:
+                if is_told and self._room and not (self._refused or parked.causes & _DOMAIN):
+                    is_refused = self._room.lack_suiting(parked.bounds, job.queue)
+                else:
+                    is_refused = self.is_refused_again(job)
+            except Exception:
+                unsure.add(job.key)
+            else:
+                if is_refused:
+                    found.add(job.key)
+        return found, unsure
+
     def refuse(self, job: JobInfo) -> Hashable:
         """Note that no nodes were found for a gang, nothing of which is placed tentatively; its likeness."""
         alike = likeness(job)
@@ -223,8 +242,16 @@ class _RoomBounds:
             total = totals.get(each.needs)
             if (everywhere.count(each.needs) if total is None else total) < each.required:
                 return True
+        return self.lack_suiting(bounds, queue)
+
+    def lack_suiting(self, bounds: Iterable[Bound], queue: str) -> bool:
+        """The same if all nodes together have room enough."""
+        everywhere = self._everywhere
         for each in bounds:
-            mask = self._mask(each.shapes, queue)
+            shapes = each.shapes
+            mask = (
+                self._suiting(shapes[0], queue) if len(shapes) == 1 else self._mask(shapes, queue)
+            )
             suiting = None if mask is None else self._counts.get(id(mask)) or self._places(mask)
             if suiting is None or suiting is everywhere:
                 continue

@@ -2,6 +2,7 @@
 
 from bisect import insort
 from collections.abc import Callable
+from itertools import islice
 from operator import itemgetter
 from typing import Generic, TypeVar
 
@@ -99,6 +100,19 @@ class PriorityQueue(Generic[T]):
                 insort(self._waiting, (fresh, element), self._first, key=_BY_KEY)
                 continue
             return element
+
+    def pop_while(self, unwanted: Callable[[T], bool]) -> list[T]:
+        """Take out the first elements up to one that is wanted; none if keys grow, since then only `pop` tells which one is first."""
+        if self._moves:
+            return []
+        self._settle()
+        found: list[T] = []
+        for _, element in islice(self._waiting, self._first, None):
+            if not unwanted(element):
+                break
+            found.append(element)
+        self._first += len(found)
+        return found
 
     def _settle(self) -> None:
         """Sort what waits, by new keys if some may have become smaller."""

@@ -36,6 +36,26 @@ def test_what_is_put_in_between_comes_in_its_turn() -> None:
     assert not line
 
 
+def test_the_first_ones_that_are_not_wanted_are_taken_out_at_once() -> None:
+    line: PriorityQueue[int] = PriorityQueue(lambda number: number, moves=False)
+    for number in (7, 3, 5, 4, 9):
+        line.push(number)
+    assert line.pop_while(lambda number: number < 3) == []
+    assert line.pop_while(lambda number: number != 5) == [3, 4]
+    assert [line.pop() for _ in range(3)] == [5, 7, 9]
+    assert line.pop_while(lambda _: True) == []
+
+
+def test_keys_that_may_grow_are_looked_at_one_by_one() -> None:
+    shares = {"a": 0, "b": 1, "c": 2}
+    line: PriorityQueue[str] = PriorityQueue(lambda name: (shares[name], name))
+    for name in shares:
+        line.push(name)
+    shares["a"] = 5
+    assert line.pop_while(lambda _: True) == []
+    assert line.pop() == "b"
+
+
 def test_many_turns_come_in_order() -> None:
     """Places of what was taken out are given up now and then."""
     shares = dict.fromkeys(range(10), 0)
