@@ -43,8 +43,6 @@ def starving_jobs(
     def takes_part(job: JobInfo) -> bool:
         name, key = job.queue, job.key
         is_holding = job.counted > 0 and job.holding > 0
-        if name in unhelped and not (is_holding or key in told):
-            return False
         if key in losing:
             return False  # its pods went for another gang a moment ago
         if not job.counts[PENDING] or job.group is None:
@@ -73,15 +71,28 @@ def starving_jobs(
             return False
         return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
 
-    jobs = (
-        job
-        for job in session.in_queue(_jobs(session, setting.name))
-        if not surveys.blind
-        or job.key in told
-        or (known := parked.get(job.key)) is None
-        or known.seeks.get(setting.name) not in surveys.blind  # which grows as others are asked
-    )
-    return session.answers.by_queue(jobs, takes_part, session.fail)
+    jobs, blind = session.in_queue(_jobs(session, setting.name)), surveys.blind
+
+    def asked() -> Iterator[JobInfo]:
+        """Those about whom the answers so far do not tell that no pod may go for them; ever more are looked at together."""
+        first, end = 0, 1
+        while first < len(jobs):
+            yield from [
+                job
+                for job in jobs[first:end]
+                if job.key in told
+                or (
+                    (job.queue not in unhelped or (job.counted and job.holding))
+                    and (
+                        not blind
+                        or (why := parked.get(job.key)) is None
+                        or why.seeks.get(setting.name) not in blind
+                    )
+                )
+            ]
+            first, end = end, 2 * end
+
+    return session.answers.by_queue(asked(), takes_part, session.fail)
 
 
 def _jobs(session: Session, action: str) -> list[JobInfo]:

@@ -76,9 +76,7 @@ class RefusedBefore:
         """Those of some gangs that were refused before and are not tried in any case, and why they wait."""
         gangs, renewed = self._gangs, self._renewed
         return [
-            (job, parked)
-            for job in jobs
-            if (parked := gangs.get(job.key)) is not None and job.key not in renewed
+            (job, gangs[job.key]) for job in jobs if job.key in gangs and job.key not in renewed
         ]
 
     def at_a_glance(self, jobs: Iterable[JobInfo]) -> set[str]:
@@ -105,9 +103,7 @@ class RefusedBefore:
     def again(self, jobs: Collection[JobInfo]) -> tuple[set[str], set[str]]:
         """Keys of those of some gangs that would be refused again, and of those about which a plugin raises."""
         found, unsure = self.at_a_glance(jobs), set[str]()
-        for job, parked in self.before(jobs):
-            if job.key in found:
-                continue
+        for job, parked in self.before([job for job in jobs if job.key not in found]):
             is_told = len(parked.bounds) == 1 and parked.from_queue is None
             try:
                 if is_told and self._room and not (self._refused or parked.causes & _DOMAIN):

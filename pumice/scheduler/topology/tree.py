@@ -159,7 +159,7 @@ class NetworkTree:
     def _find_masks(self) -> dict[str, Bools]:
         order = self._table.order
         row_of = {record.name: row for row, record in enumerate(order)}
-        found = {"": np.fromiter((each.is_ready for each in order), np.bool_, len(order))}
+        found = {"": np.array([each.is_ready for each in order], dtype=np.bool_)}
         for domain in sorted(self._domains.values(), key=_tier_and_name):  # children come first
             mask = found[domain.name] = np.zeros(len(order), dtype=np.bool_)
             ready = self._ready & self._members.selected[domain.name]
