@@ -37,7 +37,7 @@ class Gang:
 
 def _place(job: JobInfo) -> int:
     """Gangs that hold places and lack their minimum come first, since what they hold is of no use; ready ones come last."""
-    if is_ready(job):
+    if job.ready >= job.min_member and is_ready(job):
         return _READY
     return _BROKEN if job.holding else _WITHOUT_PLACES
 

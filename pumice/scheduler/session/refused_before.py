@@ -14,7 +14,6 @@ plugins let in (`room`), and plugins keep out another one that is like it.
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Sized
 from contextlib import suppress
-from itertools import chain
 
 import numpy as np
 
@@ -356,10 +355,6 @@ class _Places:
 
 
 def _least(kinds: Sequence[Needs]) -> Needs:
-    """What a pod of any of these kinds takes at least."""
-    amounts: dict[int, list[int]] = {}
-    for column, amount in chain.from_iterable(kinds):
-        amounts.setdefault(column, []).append(amount)
-    return tuple(
-        [(column, min(each)) for column, each in amounts.items() if len(each) == len(kinds)]
-    )
+    """What a pod of any of these kinds takes at least, of resources that all of them have at the same place."""
+    ends = [(min(pairs), max(pairs)) for pairs in zip(*kinds, strict=False)]
+    return tuple([least for least, most in ends if least[0] == most[0]])
