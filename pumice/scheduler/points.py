@@ -326,26 +326,12 @@ class Extensions:
     Orders are given by sort keys: keys of several plugins are compared one after the other, which is the same
     as asking comparators until one of them decides.
 
+    Its other attributes keep what plugins promise about their functions, which `Registrar` explains; a few are not arguments of it:
+
     Attributes:
-        queue_epochs: Numbers that change when keys of queues have become smaller.
-        queue_groups: Which keys a decision changes, for those of `queue_order` that tell.
-        queue_room: What a queue may still take, by column; for checks of `allocatable` that are about amounts only.
-        queue_waits: Whether a queue that may take a pod has room for it only once pods that terminate have ended.
-        preemptor_classes: What of a pod that asks decides about the answers of `preemptable`.
-        reclaimer_classes: The same for `reclaimable`.
-        lasting_classes: Those of both that follow from the PodGroup and the pods of a gang alone.
-        why_spared: What plugins say about the pods that they spare.
-        queue_kinds: By plugin, which queues are alike to its filters and scores: those with equal values.
-        node_gates: Plugins whose votes of `job_enqueueable` are about room on nodes.
-        gate_classes: What of a gang decides about the votes of `job_enqueueable`, besides its queue, namespace, priority and minimum.
-        gate_rooms: The most that a gang may need that `job_enqueueable` lets in, by column, with the tier of who says so.
-        entitled_rooms: The most that a gang may need that `job_entitled` says yes to, by column.
+        lasting_classes: Those of `preemptor_classes` and `reclaimer_classes` that follow from the PodGroup and the pods of a gang alone.
+        gate_rooms: What `room` of `job_enqueueable` says, with the tier of who says so.
         causes: What refusals depend on, by the step in which plugins refuse.
-        moving_task_order: Whether any key of `task_order` changes while a job is placed.
-        moving_job_order: Whether any key of `job_order` grows while other jobs have their turn.
-        most_domains: Domains of the network at which an eviction for one gang looks at most; None if no plugin says so.
-        ignores_network: Whether what gangs say about the network is not read.
-        needs_minimum: Whether no job is ready with less than its minimum of pods.
     """
 
     # fmt: off

@@ -4,7 +4,8 @@ Such a gang waits until the cluster grows, so the gate of queues keeps no room f
 a gang about which nothing is said may still fit nowhere.
 """
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 import numpy as np
 
@@ -103,13 +104,10 @@ class EmptyNodes:
             if key not in self._said:
                 self._said[key] = self._of_minimum(job.minimum, lacking)
             return self._said[key]
-        waiting = [task for task in job.tasks.values() if task.status in WAITING]
-        counts: dict[PodShape, int] = {}
-        for task in waiting:
-            counts[task.shape] = counts.get(task.shape, 0) + 1
+        firsts, counts = waiting_shapes(job)
         key = (lacking, job.queue, job.key if has_reserved else "", *counts.items())
         if key not in self._said:
-            self._said[key] = self._of_pods(job, lacking, waiting, counts)
+            self._said[key] = self._of_pods(job, lacking, firsts, counts)
         return self._said[key]
 
     def candidates(self, job: JobInfo) -> Bools:
@@ -227,12 +225,16 @@ class EmptyNodes:
         return () if limit.tier is None else self._levels.below(self._levels.tree.root, limit.tier)
 
     def _of_pods(
-        self, job: JobInfo, lacking: int, waiting: list[TaskInfo], counts: Mapping[PodShape, int]
+        self,
+        job: JobInfo,
+        lacking: int,
+        firsts: dict[PodShape, TaskInfo],
+        counts: Counter[PodShape],
     ) -> str | None:
         """The same of a gang with pods, of which so many of each shape wait; the same of all such gangs of a queue."""
-        firsts = {task.shape: task for task in reversed(waiting)}
-        for shape, task in firsts.items():
-            needed = min(lacking - len(waiting) + counts[shape], counts[shape])
+        beyond = counts.total() - lacking
+        for shape, task in reversed(firsts.items()):
+            needed = min(counts[shape] - beyond, counts[shape])
             if needed <= 0:
                 continue
             suiting = self._suiting(task, job.queue) if len(firsts) <= _FEW else self._facts.ready
