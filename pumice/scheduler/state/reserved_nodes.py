@@ -16,6 +16,7 @@ from pumice.api.messages import listed
 from pumice.api.meta import format_time, parse_time
 from pumice.api.podgroups import PodGroupCondition
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Bools, Ints
+from pumice.scheduler.model.free_room import least, places
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -149,7 +150,7 @@ def lack(
     tasks = [
         task
         for shape, task in firsts.items()
-        if _places(shape, room[nodes & usable(task)]) < counts[shape]
+        if places([least((shape,))], room[nodes & usable(task)]).sum() < counts[shape]
     ]
     return tasks if tasks or short.any() else None
 
@@ -171,10 +172,3 @@ def wanted(job: JobInfo, counts: Mapping[PodShape, int]) -> Ints:
         return job.minimum
     found: Ints = np.sum([shape.vector * count for shape, count in counts.items()], axis=0)
     return found
-
-
-def _places(shape: PodShape, room: Ints) -> int:
-    """Pods of a shape that fit into the room of nodes."""
-    if not len(room):
-        return 0
-    return int(np.minimum.reduce([room[:, n.column] // n.amount for n in shape.needs]).sum())

@@ -74,25 +74,12 @@ class SchedulerCaches:
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:
         """Every cache."""
-        return (*self.required, self.hyper_nodes)
+        return tuple(vars(self).values())
 
     @property
     def required(self) -> tuple[WatchCache[Any], ...]:
         """Caches of kinds that every cluster has."""
-        return (
-            self.nodes,
-            self.namespaces,
-            self.queues,
-            self.priority_classes,
-            self.claims,
-            self.volumes,
-            self.storage_classes,
-            self.csi_nodes,
-            self.quotas,
-            self.budgets,
-            self.pod_groups,
-            self.pods,
-        )
+        return tuple(each for each in self.all if each is not self.hyper_nodes)
 
     async def settled(self) -> None:
         """Wait until no cache is taking in a list, so that a cycle does not see half of the changes."""
