@@ -25,11 +25,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("controlplane")
 
 
+_running: list[ControlPlane] = []
+
+
 @pytest.fixture(scope="session")
 def controlplane() -> Iterator[ControlPlane]:
     """A real control plane, one for the whole run; its binaries are built when they are missing."""
     with started(Builder().ensure()) as plane:
+        _running.append(plane)
         yield plane
+        _running.remove(plane)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Stop the control plane during tests that run without it: idle, its parts compute for more than a second a minute."""
+    for plane in _running:
+        plane.stop_for_now(item.get_closest_marker("controlplane") is None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Let it go on for what uses it to the end of the run."""
+    for plane in _running:
+        if nextitem is None:
+            plane.stop_for_now(False)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import secrets
+import signal
 import ssl
 import subprocess
 import urllib.request
@@ -51,6 +52,7 @@ class ControlPlane:
         self.binaries = dict(binaries)
         self.folder = folder
         self.processes: list[Process] = []
+        self._is_stopped = False
         self.url = url
         self.ca = folder / "ca.crt"
         self.admin_token = admin_token
@@ -111,6 +113,13 @@ class ControlPlane:
         """One of its parts, such as `etcd`."""
         (found,) = (each for each in self.processes if each.name == name)
         return found
+
+    def stop_for_now(self, is_stopped: bool) -> None:
+        """Stop all parts, or let them go on; nothing if that is how they are."""
+        if is_stopped != self._is_stopped:
+            self._is_stopped = is_stopped
+            for each in self.processes:
+                each.send(signal.SIGSTOP if is_stopped else signal.SIGCONT)
 
     def close(self) -> None:
         """Close what is kept open for further requests."""

@@ -75,11 +75,15 @@ class Process:
         """The last lines that it logged."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
-    def end(self) -> None:
-        """Kill it with its children. Nothing is flushed: what it kept is thrown away anyway."""
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to it and its children; nothing if it has ended."""
         if self.running:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._popen.pid, signal.SIGKILL)
+                os.killpg(self._popen.pid, number)
+
+    def end(self) -> None:
+        """Kill it with its children. Nothing is flushed: what it kept is thrown away anyway."""
+        self.send(signal.SIGKILL)
         self._popen.wait()
 
     def restart(self) -> None:
