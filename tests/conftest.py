@@ -60,6 +60,7 @@ SLOW = (
     "tests/unit/cli/test_simulated.py",
     "tests/unit/cli/test_terminal_escapes.py::test_a_list_written_entry_by_entry_has_the_same_form",
     "tests/unit/cli/test_wild.py",
+    "tests/unit/cluster/test_set_aside.py",
     "tests/unit/controller/test_cost_of_passes.py",
     "tests/unit/controller/test_deletions.py",
     "tests/unit/controller/test_histories.py",
@@ -73,6 +74,7 @@ SLOW = (
     "tests/unit/scheduler/test_rules_over_time.py",
     "tests/unit/support/test_controlplane_builder.py",
     "tests/unit/support/test_fixtures.py",
+    "tests/unit/support/test_forked.py",
     "tests/unit/support/test_order.py::test_of_a_test_that_has_passed_a_process_tells_once",
     "tests/unit/testing/",
     "tests/unit/traces/test_dues.py",
@@ -84,7 +86,7 @@ SLOW = (
     "tests/unit/webhook/test_standing.py",
     "tests/unit/webhook/test_wrong_types.py::test_a_field_that_no_rule_looks_at_hides_only_rules_that_compare_fields",
 )
-"""Tests that start whole processes or loops, have many or large objects, or tell a story or a table once for each of its steps."""
+"""Tests that start whole processes or loops, wait for seconds, have many or large objects, or tell a story or a table once for each of its steps."""
 
 ALONE = (
     "tests/e2e/test_footprint.py",
