@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cli.running import Running, children, pumice, running
+from tests.kit.waiting import wait_until
 from tests.support.controlplane.builder import Builder
 
 pytestmark = pytest.mark.binaries
@@ -128,7 +129,7 @@ def test_a_deployment_is_scaled(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "web", "--image=any", "--", "sh", "-c", FOREVER)
     kubectl("scale", "deployment", "web", "--replicas=3")
     kubectl("wait", "deployment/web", "--for=jsonpath={.status.readyReplicas}=3", "--timeout=60s")
-    assert "again" in kubectl("logs", "deployment/web", "--tail=1")
+    wait_until(lambda: "again" in kubectl("logs", "deployment/web", "--tail=1"), "a line")
     kubectl(
         "delete", "deployment", "web", "--cascade=foreground", "--grace-period=1", "--timeout=60s"
     )
