@@ -79,6 +79,7 @@ SLOW = (
     "tests/unit/testing/",
     "tests/unit/traces/test_dues.py",
     "tests/unit/traces/test_engine.py::test_a_run_twice_gives_equal_records",
+    "tests/unit/traces/test_plain_jobs.py",
     "tests/unit/webhook/test_admission.py::test_nesting_without_end_is_answered",
     "tests/unit/webhook/test_cases.py::test_a_review_that_says_no_more_than_it_must_is_answered_alike",
     "tests/unit/webhook/test_hostile_sizes.py",

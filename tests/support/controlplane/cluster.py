@@ -195,7 +195,7 @@ class ControlPlane:
     def apply(self, *manifests: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Apply objects without what kubectl takes for it: a quarter second, half of it of the API server.
 
-        The resource of a kind that Pumice does not know is its name with an `s`.
+        For a kind that Pumice does not know, the resource is named as the kind, in small letters, with `s` at the end.
 
         Returns:
             The objects as they are stored.
