@@ -19,7 +19,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from weakref import WeakSet
 
 import aiohttp
@@ -295,8 +295,9 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         """Send a request with credentials, and once more with fresh ones after a 401."""
         connection = self.connection
-        target = f"{connection.server}{head.path}"
-        url = URL(f"{target}?{urlencode(head.query)}" if head.query else target, encoded=True)
+        path = quote(head.path, safe="/:", errors=_ANY_BYTES)
+        query = f"?{urlencode(head.query, errors=_ANY_BYTES)}" if head.query else ""
+        url = URL(f"{connection.server}{path}{query}", encoded=True)
         options: dict[str, Any] = {} if patience is None else {"timeout": patience}
         for last in (False, True):
             signed: CIMultiDict[str] = CIMultiDict(head.headers or {})
@@ -320,6 +321,8 @@ class Transport:
 
 
 _encode = msgspec.json.encode
+_ANY_BYTES = "surrogateescape"
+"""Names that users type may be no UTF-8: the API server has to see them, and to find nothing."""
 
 
 def _tls(connection: Connection) -> ssl.SSLContext | bool:

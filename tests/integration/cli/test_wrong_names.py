@@ -64,6 +64,13 @@ def server() -> Iterator[Server]:
             "explain train-4a84eb03-8d1f-49b7-8d2b-9deb1beb3711",
             "but a PodGroup of job/train; a PodGroup is explained with its Job, or with one of its pods",
         ),
+        (
+            "explain tr%61in",
+            'job/tr%61in: there is no such Job in namespace default (did you mean "train"?)',
+        ),
+        ("explain pod \udcff", "pod/\\udcff: there is no such Pod in namespace default"),
+        ("job logs \udcff", "job/\\udcff: there is no such Job in namespace default"),
+        ("job suspend é", "job/é: there is no such Job in namespace default"),
         ("explain train -n kube-system", "there is no such Job in namespace kube-system"),
         (
             "explain train -n defualt",
