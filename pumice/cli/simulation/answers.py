@@ -108,7 +108,8 @@ class Answers:
             _writing(path, partial(_write_jobs, run))
         if self.report is not None:
             page = report(self.title, runs, found)
-            _writing(self.report, lambda path: path.write_text(page, encoding="utf-8"))
+            data = page.encode(errors="backslashreplace")  # names of files may be no UTF-8
+            _writing(self.report, lambda path: path.write_bytes(data))
         if self.output is Format.JSON:
             documents = [{"jobs": each.jobs, "summary": each.summary} for each in measured]
             keys = ("base", "other")

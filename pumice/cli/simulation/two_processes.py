@@ -2,8 +2,9 @@
 
 import os
 import signal
+import threading
 from collections.abc import Callable
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ def in_two_processes(
 ) -> tuple[_T, _T]:
     """The results of two functions; the second one runs in a child process.
 
-    Both must end soon after KeyboardInterrupt, which SIGINT raises once in each of them, and return what they have. A second SIGINT ends the
+    The child ends with this process, whatever ends it. Both must end soon after KeyboardInterrupt, which SIGINT raises once in each of them, and return what they have. A second SIGINT ends the
     child without a result.
 
     Args:
@@ -67,8 +68,16 @@ def in_two_processes(
 
 def _answer(function: Callable[[], Any], sending: Connection) -> None:
     os.setpgid(0, 0)  # so that Ctrl-C reaches the child once: through its parent
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         answer: tuple[Any, BaseException | None] = function(), None
     except BaseException as error:
         answer = None, error
     sending.send(answer)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import select
 import signal
 import time
 from collections.abc import Callable
@@ -62,6 +63,12 @@ def test_two_runs_have_a_document_each_and_their_differences(
     ]
     assert ends == [["10.0", "30.0", "40.0", ""], ["10.0", "30.0", "80.0", ""]]
     assert "b.conf on the right" in (tmp_path / "report.html").read_text()
+
+
+def test_names_of_files_that_are_no_utf_8_stand_in_the_report(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    answers(("\udcff.conf",), report=page).give([small()])
+    assert "\\udcff.conf" in page.read_text()
 
 
 def test_tables_show_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,3 +194,17 @@ def test_ctrl_c_while_the_other_process_still_runs_keeps_what_it_has() -> None:
     assert in_two_processes(done, interrupts_both) == ("done", "what is known")
     os.close(reading)
     os.close(writing)
+
+
+def test_the_other_process_ends_with_this_one_whatever_ends_it() -> None:
+    reading, writing = os.pipe()
+    killed = os.fork()
+    if not killed:
+        try:
+            in_two_processes(lambda: os.kill(os.getpid(), signal.SIGKILL), lambda _: time.sleep(60))
+        finally:
+            os._exit(1)
+    os.close(writing)
+    assert os.waitpid(killed, 0)[1] == signal.SIGKILL
+    with os.fdopen(reading) as pipe:
+        assert select.select([pipe], [], [], 30)[0]  # no process has its other end
