@@ -84,17 +84,22 @@ def csv_rows(
     """Rows of CSV by the names of their columns; bad lines are skipped.
 
     Raises:
-        TraceError: A column is missing, or there are too many lines.
+        TraceError: The header cannot be read or lacks a column, or there are too many lines.
     """
     header: list[str] | None = None
     for place, line in written_lines(data):
         try:
             cells = next(csv.reader([decoded(line)], strict=True))
         except (BadLineError, csv.Error) as error:
-            cells, problem = [], str(error)
+            cells, problem = (
+                [],
+                str(error).partition(" - ")[0],
+            )  # behind that, advice to programmers
         else:
             problem = ""
         if header is None:
+            if problem:
+                raise TraceError(f"line {place}: {problem}")
             header = [cell.strip().lower() for cell in cells]
             if lacking := [name for name in needed if name not in header]:
                 raise TraceError(

@@ -90,7 +90,10 @@ def test_a_priority_class_that_is_not_given_is_named(pumice: Pumice, tmp_path: P
 
 
 def test_a_node_of_a_past_that_cannot_be_read_is_named(pumice: Pumice) -> None:
-    ran = pumice("simulate", "--trace", "-", stdin=json.dumps({"items": [node("n1", "many")]}))
+    past = job("a", annotations={"pumice.dev/duration": "5s"})
+    past["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    items = [past, node("n1", "many")]
+    ran = pumice("simulate", "--trace", "-", stdin=json.dumps({"items": items}))
     assert (ran.code, ran.out) == (2, "")
     said = (
         "pumice simulate: an object of the cluster cannot be read: Node/n1: quantities must match"
@@ -257,12 +260,16 @@ def test_bad_usage_is_one_line(pumice: Pumice, arguments: tuple[str, ...], why: 
 
 def test_an_empty_trace_and_skipped_lines(pumice: Pumice, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    ran = pumice("simulate", "--trace", "-", "--nodes", "1x1cpu", "-o", "json", "--report", page)
-    assert "<h1>stdin</h1>" in page.read_text()
-    assert (ran.code, ran.json["jobs"], ran.json["summary"]["makespan"]) == (0, [], None)
+    ran = pumice("simulate", "--trace", "-", "--nodes", "1x1cpu")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "pumice simulate: -: there is no job in it, so nothing to simulate\n"
     unknown = "1 0 0 -1 1 -1 -1 1 9 -1 5 -1 -1 -1 -1 -1 -1 -1\n"
     text = f"; MaxProcs: 2\n{unknown * 7}2 0 0 1 2 -1 -1 2 9 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
-    ran = pumice("simulate", "--trace", "-", "--nodes", "2x1cpu", "-o", "json", stdin=text)
+    ran = pumice(
+        *("simulate", "--trace", "-", "--nodes", "2x1cpu", "-o", "json", "--report", page),
+        stdin=text,
+    )
+    assert "<h1>stdin</h1>" in page.read_text()
     assert (ran.code, len(ran.json["jobs"]), ran.json["summary"]["skipped"]) == (0, 1, 7)
     lines = ran.err.splitlines()
     assert lines[0] == "-: line 2: skipped: job 1 has no run time"
