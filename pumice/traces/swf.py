@@ -13,6 +13,7 @@ import math
 import re
 
 from pumice.traces.job_list import BadLineError, JobList, decoded, number, whole, written_lines
+from pumice.traces.node_spec import NODES_LIMIT
 from pumice.traces.trace import REPLICAS_LIMIT, YEAR_2000, Trace, TraceJob
 
 FIELDS = 18
@@ -112,8 +113,11 @@ def _value(text: str, at: int) -> float:
 
 
 def _hint(header: dict[str, int]) -> str:
-    """The machine that the header describes, as nodes."""
+    """The machine that the header describes, as nodes; empty if there cannot be so many."""
     processors, nodes = header.get("MaxProcs", 0), header.get("MaxNodes", 0)
+    each = 1
     if nodes > 0 and processors >= nodes and processors % nodes == 0:
-        return f"{nodes}x{processors // nodes}cpu"
-    return f"{processors}x1cpu" if processors > 0 else f"{nodes}x1cpu" if nodes > 0 else ""
+        each = processors // nodes
+    elif processors > 0:
+        nodes = processors
+    return f"{nodes}x{each}cpu" if 0 < nodes <= NODES_LIMIT else ""

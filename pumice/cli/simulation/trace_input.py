@@ -87,12 +87,14 @@ class TraceInput:
         Raises:
             UserError: They cannot be read.
         """
+        where = option
         try:
             if Path(text).is_file() and is_openb_nodes(data := read_bytes(text)):
+                where = f"{option} {text}:"
                 return WrittenNodes(read_openb_nodes(data))
             return nodes_of(text, asked_resources(self.trace.jobs))
         except (TraceError, OSError, ValueError) as error:
-            raise UserError(plain(f"{option} {error}")) from None
+            raise UserError(plain(f"{where} {error}")) from None
 
     def admit(self, job: Raw) -> Admitted:
         """Admission of a new Job, as a cluster with these objects would."""

@@ -174,6 +174,11 @@ def test_openb_with_its_nodes_and_models(pumice: Pumice, tmp_path: Path) -> None
         found = [(each["nodes"], each["outcome"], each["end"]) for each in ran.json["jobs"]]
         assert found == [(["b"], "Completed", 8.0), (["a"], "Failed", 8.0)]
         assert ran.err == f"{pods}: 1 pod asked for a share of a GPU; each gets a whole one\n"
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\na,-1,9,1,T4\n")
+    ran = pumice("simulate", "--trace", pods, "--nodes", nodes)
+    assert ran.err.splitlines()[-1].startswith(
+        f"pumice simulate: --nodes {nodes}: nodes, line 2: cpu_milli is -1; expected"
+    )
 
 
 def test_progress_of_the_other_world_is_shown_when_the_base_is_over(
