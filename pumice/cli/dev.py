@@ -18,7 +18,7 @@ from pumice.cli.options import (
     Level,
     MetricsPort,
     Output,
-    config_option,
+    SchedulerConfig,
     port_option,
     read_seconds,
     state_option,
@@ -69,10 +69,6 @@ _NodesOption = Annotated[
 _RunDelayOption = Annotated[
     str, typer.Option("--run-delay", help="Time from the binding of a pod until it runs.")
 ]
-_ConfigOption = Annotated[
-    Path | None,
-    config_option("The scheduler's configuration in Volcano's format."),
-]
 _KubeconfigOption = Annotated[
     Path | None,
     typer.Option(
@@ -119,7 +115,7 @@ def dev(
     image: ImageOption = None,
     allow_host_path: HostPathOption = None,
     run_delay: _RunDelayOption = "100ms",
-    config: _ConfigOption = None,
+    config: SchedulerConfig = None,
     kubeconfig: _KubeconfigOption = None,
     state: _StateOption = None,
     verbose: _VerboseOption = False,
@@ -153,7 +149,6 @@ def dev(
 
     objects = read(state) if state else []
     _check_options_of_pods(context, runs=runs, of_pods=bool(image or allow_host_path))
-    specs = _read_nodes(nodes, objects, runs=runs)
     images, allowed = read_images(image or ()), read_allowed(allow_host_path or ())
     delay = 0.0 if run_delay in ("0", "0s") else read_seconds("--run-delay", run_delay)
     scheduling = read_config(config)
@@ -162,7 +157,7 @@ def dev(
     logs.configure(json=False, level=Level.INFO if verbose else Level.WARNING)
     starting = partial(
         dev_cluster,
-        specs,
+        _read_nodes(nodes, objects, runs=runs),
         port=port,
         timings=NodeTimings(start=delay),
         config=scheduling,
@@ -170,8 +165,7 @@ def dev(
         on_write=log_life if verbose else None,
     )
     cluster = on_this_machine(images, allowed, starting) if runs else starting()
-    named = str(kubeconfig.absolute()) if kubeconfig else None
-    page = partial(_page, scheduling, named) if web else None
+    page = partial(_page, scheduling, kubeconfig and kubeconfig.absolute()) if web else None
     run(partial(_serve, cluster, port, kubeconfig, metrics_port, page))
 
 
@@ -227,17 +221,17 @@ async def _serve(
 
 
 @asynccontextmanager
-async def _page(config: "Config", kubeconfig: str | None, client: "Client") -> "AsyncIterator[str]":
+async def _page(config: "Config", file: Path | None, client: "Client") -> "AsyncIterator[str]":
     """The page of `pumice web` inside the block, which gets its address.
 
     Args:
         config: Configuration of the scheduler.
-        kubeconfig: The file that commands on the page name; None for a temporary one, which $KUBECONFIG names.
+        file: The kubeconfig that commands on the page name; None for a temporary one, which $KUBECONFIG names.
         client: The connection to the cluster.
     """
     from pumice.cli.web import serving
 
-    async with serving(client, config, kubeconfig=kubeconfig) as (address, _):
+    async with serving(client, config, kubeconfig=str(file) if file else None) as (address, _):
         yield address
 
 

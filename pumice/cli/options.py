@@ -141,7 +141,9 @@ Namespace = Annotated[
 ]
 SchedulerConfig = Annotated[
     Path | None,
-    config_option("The scheduler's configuration file; by default Pumice's defaults."),
+    config_option(
+        "The scheduler's configuration in Volcano's format; by default Pumice's defaults."
+    ),
 ]
 AllNamespaces = Annotated[bool, typer.Option("-A", "--all-namespaces", help="All namespaces.")]
 LabelSelector = Annotated[

@@ -1,13 +1,12 @@
 """`pumice run`: Jobs that really run, as processes of this machine."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pumice.cli.exits import finish
 from pumice.cli.files.configuration import read_config
-from pumice.cli.options import Files, Level, config_option, read_seconds
+from pumice.cli.options import Files, Level, SchedulerConfig, read_seconds
 from pumice.cli.running.local import (
     HostPathOption,
     ImageOption,
@@ -48,9 +47,6 @@ _KeepOption = Annotated[
         "--keep", help="Go on when the Jobs have ended, for kubectl, until Ctrl-C ends it."
     ),
 ]
-_ConfigOption = Annotated[
-    Path | None, config_option("The scheduler's configuration in Volcano's format.")
-]
 
 
 def run(
@@ -59,7 +55,7 @@ def run(
     nodes: _NodesOption = None,
     allow_host_path: HostPathOption = None,
     timeout: _TimeoutOption = None,
-    config: _ConfigOption = None,
+    config: SchedulerConfig = None,
     dry_run: _DryRunOption = False,
     keep: _KeepOption = False,
 ) -> None:

@@ -17,7 +17,7 @@ from pumice.cli.files.manifests import named, read
 from pumice.cli.options import (
     ClusterOptions,
     Output,
-    config_option,
+    SchedulerConfig,
     scheduler_name_option,
     state_option,
     whole_number,
@@ -55,10 +55,6 @@ _StateOption = Annotated[
         "StorageClasses and CSINodes; - "
         "reads stdin. Several files may follow. JSON is read far faster than YAML.",
     ),
-]
-_ConfigOption = Annotated[
-    Path | None,
-    config_option("Configuration in Volcano's format; Pumice's defaults otherwise."),
 ]
 _CyclesOption = Annotated[
     int,
@@ -98,7 +94,7 @@ _LiveOption = Annotated[
 
 def simulate(
     state: _StateOption = None,
-    config: _ConfigOption = None,
+    config: SchedulerConfig = None,
     cycles: _CyclesOption = 1,
     explain: _ExplainOption = False,
     timings: _TimingsOption = False,
