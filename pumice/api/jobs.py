@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pumice.api.markers import DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN, Marker, Preserved
 from pumice.api.meta import ApiStruct, ObjectMeta
+from pumice.api.raw import object_in
 
 DEFAULT_MAX_PODS = 100_000
 """Pods of one Job, or of one object of another controller whose pods plugins wire, unless a setting says otherwise."""
@@ -178,13 +179,11 @@ class Task(ApiStruct, frozen=True):
 
     def pod_spec(self) -> dict[str, Any]:
         """`spec` of the pod template, empty when there is none."""
-        spec = (self.template or {}).get("spec")
-        return spec if isinstance(spec, dict) else {}
+        return object_in(self.template, "spec")
 
     def pod_metadata(self) -> dict[str, Any]:
         """`metadata` of the pod template, empty when there is none."""
-        metadata = (self.template or {}).get("metadata")
-        return metadata if isinstance(metadata, dict) else {}
+        return object_in(self.template, "metadata")
 
 
 class JobSpec(ApiStruct, frozen=True):

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from pumice.api.messages import shortened
+from pumice.api.raw import list_in
 
 LONGEST_RETRY_AFTER = 30.0
 """Longest wait that a server can ask for, in seconds."""
@@ -58,8 +59,7 @@ class ApiError(Exception):
     @property
     def causes(self) -> list[dict[str, Any]]:
         """`details.causes`: one entry a field error, with `field`, `message` and `reason`."""
-        causes = self.details.get("causes")
-        return causes if isinstance(causes, list) else []
+        return list_in(self.details, "causes")
 
 
 class NotFound(ApiError):

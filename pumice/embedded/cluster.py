@@ -16,6 +16,7 @@ from aiohttp import web
 
 from pumice.api import kinds
 from pumice.api.nodes import SYSTEM_CLASSES
+from pumice.api.raw import object_in
 from pumice.embedded.admission import (
     AdmissionChain,
     EmbeddedAdmission,
@@ -254,8 +255,7 @@ class EmbeddedCluster:
         Raises:
             ApiStatusError: As a request would be answered.
         """
-        metadata = obj.get("metadata")
-        if isinstance(metadata, dict) and metadata.get("uid"):
+        if object_in(obj, "metadata").get("uid"):
             added = self.store.restore(obj)
         else:
             added = self.store.create(obj, admit=True)

@@ -4,9 +4,8 @@ Objects get the same processing as in requests (defaults, schemas, versions), ex
 only if `admit=True`. Results are private copies.
 """
 
-from typing import Any
-
 from pumice.api.kinds import Kind
+from pumice.api.raw import object_in
 from pumice.embedded import statuses
 from pumice.embedded.deletion import DeleteOptions, delete
 from pumice.embedded.objects import Objects
@@ -119,8 +118,7 @@ class Store:
         resource = self._registry.of_kind(api_version, kind)
         if resource is None:
             raise statuses.bad_request(f'no matches for kind "{kind}" in version "{api_version}"')
-        given = obj.get("metadata")
-        metadata: dict[str, Any] = given if isinstance(given, dict) else {}  # refused when created
+        metadata = object_in(obj, "metadata")  # another value is refused when it is created
         namespace = metadata.get("namespace") or "default" if resource.kind.namespaced else ""
         return Call(resource, namespace, metadata.get("name", "") if named else "", admit=admit)
 

@@ -6,6 +6,7 @@ from typing import Any
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
 from pumice.api.quantities import MILLI, QuantityError, parse_milli
+from pumice.api.raw import list_in, object_in
 
 _KNOWN = frozenset(
     {
@@ -45,8 +46,8 @@ def accelerators(task: Task) -> int:
     """
     spec = task.pod_spec()
     everywhere = [
-        *_list(spec, "containers"),
-        *filter(_keeps_running, _list(spec, "initContainers")),
+        *list_in(spec, "containers"),
+        *filter(_keeps_running, list_in(spec, "initContainers")),
     ]
     return sum(
         amount // MILLI
@@ -65,7 +66,7 @@ def cpus(task: Task) -> int:
     of_pod = dict(_amounts(spec)).get("cpu")
     if of_pod is not None:
         return of_pod // MILLI
-    containers = _list(spec, "containers")
+    containers = list_in(spec, "containers")
     return sum(dict(_amounts(each)).get("cpu", 0) for each in containers) // MILLI
 
 
@@ -90,13 +91,8 @@ def claim_warnings(job: Job, tasks: Collection[str], outcome: str) -> list[Field
 
 def _amounts(owner: Any) -> Iterator[tuple[str, int]]:
     """Quantities of a container or a pod in milli-units: requests, completed by limits."""
-    resources = owner.get("resources") if isinstance(owner, dict) else None
-    if not isinstance(resources, dict):
-        return
-    found: dict[str, Any] = {}
-    for which in ("limits", "requests"):
-        given = resources.get(which)
-        found |= given if isinstance(given, dict) else {}
+    resources = object_in(owner, "resources")
+    found = object_in(resources, "limits") | object_in(resources, "requests")
     for name, value in found.items():
         try:
             yield name, parse_milli(value)
@@ -106,8 +102,3 @@ def _amounts(owner: Any) -> Iterator[tuple[str, int]]:
 
 def _keeps_running(container: Any) -> bool:
     return isinstance(container, dict) and container.get("restartPolicy") == "Always"
-
-
-def _list(spec: dict[str, Any], key: str) -> list[Any]:
-    value = spec.get(key)
-    return value if isinstance(value, list) else []

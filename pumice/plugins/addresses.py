@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pumice.api import keys, names
 from pumice.api.jobs import Job, Task
+from pumice.api.raw import text_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ _FEW_PODS = 128
 
 def fixed_hostname(task: Task) -> str:
     """`template.spec.hostname`, empty when each pod has its own."""
-    return "" if isinstance(task, OwnerTask) else _text(task, "hostname")
+    return "" if isinstance(task, OwnerTask) else text_in(task.pod_spec(), "hostname")
 
 
 def hostname(job: Job, task: Task, index: int) -> str:
@@ -128,7 +129,7 @@ def domain(job: Job) -> str:
 
 def subdomain(job: Job, task: Task) -> str:
     """`template.spec.subdomain`, or else the Job's own, for which plugin `svc` creates a Service."""
-    return _text(task, "subdomain") or domain(job)
+    return text_in(task.pod_spec(), "subdomain") or domain(job)
 
 
 def labels_of_job(job: Job) -> dict[str, str]:
@@ -180,8 +181,3 @@ def joined_size(job: Job, task: Task) -> int:
         return task.hostnames.joined_size(task.size) + task.size * suffix - len(",")
     rest = len(address(job, task, 0)) - len("0") + len(",")
     return task.size * rest + digits(task.size) - len(",")
-
-
-def _text(task: Task, field: str) -> str:
-    value = task.pod_spec().get(field)
-    return value if isinstance(value, str) else ""

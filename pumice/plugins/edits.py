@@ -23,6 +23,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from pumice.api.meta import Raw
+from pumice.api.raw import list_in, object_in, objects_in, text_in
 
 _MAX_PORT = 65535
 T = TypeVar("T")
@@ -166,8 +167,8 @@ def apply(pod: Raw, edits: PodEdits, *, user_wins: bool = True) -> Raw:
         edits: The edits.
         user_wins: Whether a variable that the pod sets itself keeps its value.
     """
-    spec = _spec(_object(pod.get("spec")), edits, user_wins)
-    metadata = _object(pod.get("metadata"))
+    spec = _spec(object_in(pod, "spec"), edits, user_wins)
+    metadata = object_in(pod, "metadata")
     metadata = _with_keys(metadata, "labels", edits.labels)
     metadata = _with_keys(metadata, "annotations", edits.annotations)
     return _with(_with(pod, "metadata", metadata), "spec", spec)
@@ -182,11 +183,11 @@ def _spec(spec: Raw, edits: PodEdits, user_wins: bool) -> Raw:
     spec = _single_containers(spec, edits.containers, of_node)
     spec = _with_items(spec, "volumes", edits.volumes, _name, _copied)
     if edits.init_containers:
-        taken = {_name(each) for each in _list(spec, "containers")}
+        taken = {_name(each) for each in list_in(spec, "containers")}
         wanted = [each for each in edits.init_containers if _name(each) not in taken]
         spec = _with_items(spec, "initContainers", wanted, _name, _copied)
     for key in ("containers", "initContainers"):
-        containers = _list(spec, key)
+        containers = list_in(spec, key)
         edited = [
             _container(
                 each,
@@ -209,9 +210,8 @@ class _NodePorts:
         self._numbers = {
             port.get("containerPort")
             for key in ("containers", "initContainers")
-            for container in _list(spec, key)
-            for port in _list(_object(container), "ports")
-            if isinstance(port, dict)
+            for container in list_in(spec, key)
+            for port in objects_in(container, "ports")
         }
 
     def free(self, wanted: Iterable[Port]) -> list[Port]:
@@ -226,7 +226,7 @@ def _single_containers(
 ) -> Raw:
     commanded: set[int] = set()
     for each in wanted:
-        containers = _list(spec, "containers")
+        containers = list_in(spec, "containers")
         position = meant(containers, each.name, by_name_only=each.by_name_only)
         if position is None:
             continue
@@ -265,7 +265,7 @@ def _container(
         if (each.init_containers or not init)
         and (each.containers is None or _name(container) in each.containers)
     ]
-    if devices := _list(container, "volumeDevices"):
+    if devices := list_in(container, "volumeDevices"):
         names = {_name(each) for each in devices}
         paths = {_path(each, "devicePath") for each in devices}
         mounts = [
@@ -279,7 +279,7 @@ def _container(
 
 
 def _with_env(container: Raw, wanted: Sequence[EnvVar], user_wins: bool) -> Raw:
-    present = _list(container, "env")
+    present = list_in(container, "env")
     names = {_name(each) for each in present}
     kept = present
     if not user_wins:
@@ -300,8 +300,8 @@ def _replaced(present: list[Any], wanted: Mapping[str, Raw]) -> list[Any]:
 
 
 def _with_ports(container: Raw, wanted: Sequence[Port]) -> Raw:
-    present = _list(container, "ports")
-    numbers = [each.get("containerPort") for each in present if isinstance(each, dict)]
+    present = list_in(container, "ports")
+    numbers = [each.get("containerPort") for each in objects_in(container, "ports")]
     names = {_name(each) for each in present}
     added = []
     for each in wanted:
@@ -332,7 +332,7 @@ def _with_items(
     """The owner with every wanted item appended to a list, without duplicates."""
     if not wanted:
         return owner
-    present = _list(owner, key)
+    present = list_in(owner, key)
     known = {identity(each) for each in present}
     added = []
     for each in wanted:
@@ -351,7 +351,7 @@ def _copied(value: Any) -> Any:
 
 
 def _with_keys(metadata: Raw, key: str, wanted: Mapping[str, str] | None) -> Raw:
-    present = _object(metadata.get(key))
+    present = object_in(metadata, key)
     missing = {name: value for name, value in (wanted or {}).items() if name not in present}
     return {**metadata, key: {**present, **missing}} if missing else metadata
 
@@ -365,8 +365,7 @@ def _sidecar(container: Any) -> bool:
 
 
 def _name(item: Any) -> str:
-    name = item.get("name") if isinstance(item, dict) else None
-    return name if isinstance(name, str) else ""
+    return text_in(item, "name")
 
 
 def _mount_path(mount: Any) -> str:
@@ -374,14 +373,5 @@ def _mount_path(mount: Any) -> str:
 
 
 def _path(item: Any, member: str) -> str:
-    path = item.get(member) if isinstance(item, dict) else None
-    return (path.rstrip("/") or "/") if isinstance(path, str) else ""
-
-
-def _object(value: Any) -> Raw:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(owner: Raw, key: str) -> list[Any]:
-    value = owner.get(key)
-    return value if isinstance(value, list) else []
+    path = text_in(item, member)
+    return path and (path.rstrip("/") or "/")

@@ -2,6 +2,7 @@
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
+from pumice.api.raw import list_in, objects_in, text_in
 from pumice.plugins.arguments import TEXT, Argument, ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits
 from pumice.plugins.interface import Findings, JobPlugin, PodEditor
@@ -43,13 +44,10 @@ class HcclRank(JobPlugin):
 
 def _own(task: Task, written: str) -> str:
     """RANK of the first container that will have it; the user's takes precedence over plugin pytorch's."""
-    containers = task.pod_spec().get("containers")
-    for container in containers if isinstance(containers, list) else ():
-        env = container.get("env") if isinstance(container, dict) else None
-        for variable in env if isinstance(env, list) else ():
-            if isinstance(variable, dict) and variable.get("name") == _VARIABLE:
-                value = variable.get("value")
-                return value if isinstance(value, str) else ""
+    for container in list_in(task.pod_spec(), "containers"):
+        for variable in objects_in(container, "env"):
+            if variable.get("name") == _VARIABLE:
+                return text_in(variable, "value")
         if written:
             return written
     return ""

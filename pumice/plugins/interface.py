@@ -25,6 +25,7 @@ from pumice.api.jobs import Job, Task
 from pumice.api.json_words import quoted
 from pumice.api.kinds import Kind, of_object
 from pumice.api.meta import Raw
+from pumice.api.raw import object_in
 from pumice.plugins.arguments import ArgumentSpec, Values
 from pumice.plugins.edits import PodEdits
 
@@ -162,8 +163,7 @@ def fault_of_annotations(found: Any) -> str:
 def fault_of_objects(found: list[Any]) -> str:
     """What is wrong with the result of `objects`; empty if it is valid."""
     for each in found:
-        metadata = each.get("metadata") if isinstance(each, dict) else None
-        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        if not isinstance(object_in(each, "metadata").get("name"), str):
             return f"objects gives {_shown(each)}, expected a manifest with a name"
         if of_object(each) is None:
             what = f"{each.get('apiVersion')} {each.get('kind')}"

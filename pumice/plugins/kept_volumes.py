@@ -6,11 +6,11 @@ read-only volume: such a container does not start.
 
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw
+from pumice.api.raw import list_in, object_in, objects_in
 from pumice.plugins.used_names import used_names
 
 _CODE = "JOB-PLUGIN-KEPT"
@@ -77,7 +77,7 @@ def _stays(path: str, plugin: str) -> str:
 
 def _volumes(spec: Raw, plugin: str, volume: str) -> list[tuple[str, str]]:
     found = []
-    for number, each in enumerate(_list(spec, "volumes")):
+    for number, each in enumerate(list_in(spec, "volumes")):
         if isinstance(each, dict) and each.get("name") == volume and not _is_same(each, volume):
             text = (
                 f'volume "{volume}" is defined here and kept, with other files than those of plugin '
@@ -89,21 +89,18 @@ def _volumes(spec: Raw, plugin: str, volume: str) -> list[tuple[str, str]]:
 
 def _is_same(volume: Raw, name: str) -> bool:
     """True if a volume has the same content as the plugin's, as in a manifest that was made from a wired pod."""
-    config_map, secret = volume.get("configMap"), volume.get("secret")
-    return "projected" in volume or (
-        (isinstance(config_map, dict) and config_map.get("name") == name)
-        or (isinstance(secret, dict) and secret.get("secretName") == name)
-    )
+    of_map, of_secret = object_in(volume, "configMap"), object_in(volume, "secret")
+    return "projected" in volume or name in (of_map.get("name"), of_secret.get("secretName"))
 
 
 def _mounts(spec: Raw, plugin: str, places: dict[str, str]) -> list[tuple[str, str]]:
     found = []
     for kind in ("containers", "initContainers"):
-        for position, container in enumerate(_list(spec, kind)):
+        for position, container in enumerate(list_in(spec, kind)):
             if not isinstance(container, dict):
                 continue
             found += _devices(container, plugin, places, f"{kind}[{position}]")
-            for number, mount in enumerate(_list(container, "volumeMounts")):
+            for number, mount in enumerate(list_in(container, "volumeMounts")):
                 path = mount.get("mountPath") if isinstance(mount, dict) else None
                 if not isinstance(path, str) or (inside := places.get(_identity(path))) is None:
                     continue
@@ -122,7 +119,7 @@ def _devices(
     """Block devices at a plugin's paths."""
     return [
         (f"{where}.volumeDevices[{number}].devicePath", _stays(path, plugin))
-        for number, device in enumerate(_list(container, "volumeDevices"))
+        for number, device in enumerate(list_in(container, "volumeDevices"))
         if isinstance(device, dict)
         and isinstance(path := device.get("devicePath"), str)
         and places.get(_identity(path)) == ""
@@ -139,13 +136,6 @@ def _in_the_way(inside: str, plugin: str) -> str:
 def _is_read_only(spec: Raw, mount: Raw) -> bool:
     """True if nothing can be created in a mounted volume."""
     return mount.get("readOnly") is True or any(
-        isinstance(each, dict)
-        and each.get("name") == mount.get("name")
-        and any(key in each for key in _READ_ONLY)
-        for each in _list(spec, "volumes")
+        each.get("name") == mount.get("name") and any(key in each for key in _READ_ONLY)
+        for each in objects_in(spec, "volumes")
     )
-
-
-def _list(owner: Raw, key: str) -> list[Any]:
-    value = owner.get(key)
-    return value if isinstance(value, list) else []

@@ -13,6 +13,7 @@ from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.kinds import NETWORK_POLICY, SERVICE
 from pumice.api.meta import Raw
+from pumice.api.raw import list_in
 from pumice.plugins.addresses import labels_of_task
 from pumice.plugins.arguments import (
     PORT,
@@ -212,8 +213,7 @@ def _container_warnings(job: Job, values: Values, role: str) -> list[FieldError]
         if task.name != values[role]:
             continue
         path = f"spec.tasks[{position}].template.spec.containers"
-        containers = task.pod_spec().get("containers")
-        containers = containers if isinstance(containers, list) else []
+        containers = list_in(task.pod_spec(), "containers")
         found = meant(containers, values[f"{role}Container"])
         if containers and found is None:
             text = (

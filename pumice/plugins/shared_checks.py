@@ -15,6 +15,7 @@ from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
+from pumice.api.raw import list_in, text_in
 from pumice.plugins.addresses import fixed_hostname
 from pumice.plugins.arguments import Values
 from pumice.plugins.used_names import used_names
@@ -111,11 +112,8 @@ def _set(spec: dict[str, object], names: frozenset[str]) -> list[tuple[str, str]
     """Paths at which a pod's containers set one of the names, with the name."""
     found: list[tuple[str, str]] = []
     for key in ("containers", "initContainers"):
-        containers = spec.get(key)
-        for number, container in enumerate(containers if isinstance(containers, list) else ()):
-            env = container.get("env") if isinstance(container, dict) else None
-            for entry, variable in enumerate(env if isinstance(env, list) else ()):
-                name = variable.get("name") if isinstance(variable, dict) else None
-                if isinstance(name, str) and name in names:
+        for number, container in enumerate(list_in(spec, key)):
+            for entry, variable in enumerate(list_in(container, "env")):
+                if (name := text_in(variable, "name")) in names:
                     found.append((f"{key}[{number}].env[{entry}]", name))
     return found

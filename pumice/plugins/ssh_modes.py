@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw
+from pumice.api.raw import object_in, objects_in, text_in
 
 ROOTS_PATH = "/root/.ssh"
 
@@ -90,13 +91,9 @@ def _has_group(spec: Raw) -> bool:
 
 
 def _containers(spec: Raw, kind: str) -> Iterator[tuple[str, Raw]]:
-    containers = spec.get(kind)
-    for container in containers if isinstance(containers, list) else ():
-        if isinstance(container, dict):
-            name = container.get("name")
-            yield name if isinstance(name, str) else "", container
+    for container in objects_in(spec, kind):
+        yield text_in(container, "name"), container
 
 
 def _context(owner: Raw) -> Raw:
-    found = owner.get("securityContext")
-    return found if isinstance(found, dict) else {}
+    return object_in(owner, "securityContext")

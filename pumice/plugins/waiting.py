@@ -13,6 +13,7 @@ from typing import Any
 
 from pumice.api.fields import FieldError
 from pumice.api.jobs import Job, Task
+from pumice.api.raw import object_in, objects_in
 from pumice.plugins.arguments import BOOLEAN, Argument, Values, between
 from pumice.plugins.settings import PluginSettings
 
@@ -120,33 +121,24 @@ def wait_warnings(job: Job, plugin: str, peer: str, values: Values, held: str) -
 
 def _runs_windows(task: Task) -> bool:
     """True if a task's pods run Windows, for which Kubernetes refuses a Linux security context."""
-    system = task.pod_spec().get("os")
-    return isinstance(system, dict) and system.get("name") == "windows"
+    return object_in(task.pod_spec(), "os").get("name") == "windows"
 
 
 def _beside(task: Task, resources: Mapping[str, Any]) -> Mapping[str, Any]:
     """Resources of the step, without those that the pod requests as a whole."""
-    whole = task.pod_spec().get("resources")
-    if not isinstance(whole, dict) or not whole:
+    if not (whole := object_in(task.pod_spec(), "resources")):
         return resources
-    asked = {name for kind in _KINDS for name in _amounts(whole, kind)}
+    asked = {name for kind in _KINDS for name in object_in(whole, kind)}
     rest = {
-        kind: {name: each for name, each in _amounts(resources, kind).items() if name not in asked}
+        kind: {name: each for name, each in object_in(resources, kind).items() if name not in asked}
         for kind in _KINDS
     }
     others = {key: each for key, each in resources.items() if key not in _KINDS}
     return others | {kind: amounts for kind, amounts in rest.items() if amounts}
 
 
-def _amounts(resources: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    found = resources.get(kind)
-    return found if isinstance(found, dict) else {}
-
-
 def _names_of_containers(task: Task) -> list[Any]:
-    found = task.pod_spec().get("containers")
-    containers = found if isinstance(found, list) else ()
-    return [each.get("name") for each in containers if isinstance(each, dict)]
+    return [each.get("name") for each in objects_in(task.pod_spec(), "containers")]
 
 
 def wait_container(

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.messages import counted, listed
-from pumice.api.meta import ObjectMeta
+from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.nodes import PriorityClass, values_of
+from pumice.api.raw import object_in, text_in
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.job_list import UTF_8_MARK, BadLineError, JobList, by_name
 from pumice.traces.past_jobs import (
@@ -27,7 +28,6 @@ from pumice.traces.past_jobs import (
     trace_job_of_gang,
     trace_job_of_job,
 )
-from pumice.traces.past_times import Raw, part, text
 from pumice.traces.trace import LINES_LIMIT, Trace, TraceError, TraceJob
 
 _OVER = {"Succeeded", "Failed"}
@@ -90,7 +90,7 @@ class _Dump:
             elif kind in self._kept:
                 self._others.append((place, kind, each))
             else:
-                not_read[text(each, "kind")[:60] or "without a kind"] += 1
+                not_read[text_in(each, "kind")[:60] or "without a kind"] += 1
         if not_read:
             self._found.remarks.append(_left_out(not_read))
 
@@ -153,8 +153,8 @@ class _Dump:
         for group, pods in self._pods.items():
             if group not in self._submitted:
                 for place, each in pods:
-                    is_over = text(part(each, "status"), "phase") in _OVER
-                    if text(part(each, "spec"), "nodeName") and not is_over:
+                    is_over = text_in(object_in(each, "status"), "phase") in _OVER
+                    if text_in(object_in(each, "spec"), "nodeName") and not is_over:
                         members += bool(group)
                         yield place, kinds.POD, each
         if members:
@@ -170,8 +170,8 @@ class _Dump:
         values = {job.priority: 0 for job in jobs if isinstance(job.priority, str)}
         for pods in self._pods.values():
             for _, pod in pods:
-                spec = part(pod, "spec")
-                value, name = spec.get("priority"), text(spec, "priorityClassName")
+                spec = object_in(pod, "spec")
+                value, name = spec.get("priority"), text_in(spec, "priorityClassName")
                 if name in values and isinstance(value, int):
                     values[name] = value
         return [

@@ -9,6 +9,7 @@ from pumice.api import keys
 from pumice.api.durations import parse_seconds
 from pumice.api.jobs import Job
 from pumice.api.meta import ObjectMeta
+from pumice.api.raw import objects_in
 
 _COMPLETED = "Completed"
 
@@ -52,12 +53,8 @@ class JobDurations:
 def _likeness(job: Job) -> bytes:
     tasks = []
     for task in job.tasks:
-        containers = task.pod_spec().get("containers")
-        asked = [
-            (each.get("image"), each.get("resources"))
-            for each in (containers if isinstance(containers, list) else ())
-            if isinstance(each, dict)
-        ]
+        containers = objects_in(task.pod_spec(), "containers")
+        asked = [(each.get("image"), each.get("resources")) for each in containers]
         tasks.append((task.name, task.replicas, asked))
     return _ENCODER.encode((job.metadata.namespace, job.spec.queue, tasks))
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus
+from pumice.api.raw import object_in
 from pumice.traces.amounts import read_amount
 from pumice.traces.trace import TraceError, TraceJob
 
@@ -87,10 +88,8 @@ def _collect(value: Any, found: set[str]) -> None:
             open_values += here
         elif isinstance(here, dict):
             open_values += here.values()
-            resources = here.get("resources")
             for kind in ("requests", "limits"):
-                amounts = resources.get(kind) if isinstance(resources, dict) else None
-                found.update(amounts if isinstance(amounts, dict) else ())
+                found.update(object_in(here.get("resources"), kind))
 
 
 def node_groups(spec: str, most: int) -> list[tuple[int, dict[str, str]]]:

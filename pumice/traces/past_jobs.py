@@ -4,13 +4,15 @@ import msgspec
 
 from pumice.api import keys, kinds
 from pumice.api.kinds import JOB
+from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name
 from pumice.api.pods import PodSpec
 from pumice.api.quantities import QuantityError, format_milli
+from pumice.api.raw import object_in, objects_in, text_in
 from pumice.api.requests import pod_requests
 from pumice.traces.job_list import BadLineError, label
 from pumice.traces.own_format import gang_size
-from pumice.traces.past_times import Raw, Times, listed, part, text, times_of_gang, times_of_job
+from pumice.traces.past_times import Times, times_of_gang, times_of_job
 from pumice.traces.trace import TraceJob
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -21,26 +23,26 @@ _PLACING = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraint
 
 def key(value: Raw) -> str:
     """`namespace/name` of an object."""
-    metadata = part(value, "metadata")
-    return f"{text(metadata, 'namespace') or 'default'}/{text(metadata, 'name')}"
+    metadata = object_in(value, "metadata")
+    return f"{text_in(metadata, 'namespace') or 'default'}/{text_in(metadata, 'name')}"
 
 
 def group_of_job(job: Raw) -> str:
     """The PodGroup of a Job, `namespace/name`."""
-    return pod_group_name(key(job), text(part(job, "metadata"), "uid"))
+    return pod_group_name(key(job), text_in(object_in(job, "metadata"), "uid"))
 
 
 def gang_of(pod: Raw) -> str:
     """The PodGroup of a pod, `namespace/name`; empty if it has none."""
-    metadata = part(pod, "metadata")
-    annotations = part(metadata, "annotations")
-    name = text(annotations, keys.GROUP_NAME) or text(annotations, keys.GROUP_NAME_VOLCANO)
-    return f"{text(metadata, 'namespace') or 'default'}/{name}" if name else ""
+    metadata = object_in(pod, "metadata")
+    annotations = object_in(metadata, "annotations")
+    name = text_in(annotations, keys.GROUP_NAME) or text_in(annotations, keys.GROUP_NAME_VOLCANO)
+    return f"{text_in(metadata, 'namespace') or 'default'}/{name}" if name else ""
 
 
 def is_of_job(group: Raw) -> bool:
     """Whether a Job owns a PodGroup: one that is not in the dump, if its PodGroup is not that of a Job there."""
-    owners = listed(part(group, "metadata"), "ownerReferences")
+    owners = objects_in(object_in(group, "metadata"), "ownerReferences")
     return any(kinds.of_object(owner) == JOB for owner in owners)
 
 
@@ -50,15 +52,17 @@ def trace_job_of_job(job: Raw, pods: list[Raw]) -> TraceJob | None:
     Raises:
         BadLineError: It cannot be read.
     """
-    spec, metadata = part(job, "spec"), part(job, "metadata")
+    spec, metadata = object_in(job, "spec"), object_in(job, "metadata")
     replicas, gang = gang_size(spec)
     least = gang or replicas
-    annotations = part(metadata, "annotations")
+    annotations = object_in(metadata, "annotations")
     described = {
-        "labels": part(metadata, "labels"),
+        "labels": object_in(metadata, "labels"),
         "annotations": {name: each for name, each in annotations.items() if name != _APPLIED},
     }
-    templates = [part(part(each, "template"), "spec") for each in listed(spec, "tasks")]
+    templates = [
+        object_in(object_in(each, "template"), "spec") for each in objects_in(spec, "tasks")
+    ]
     times = times_of_job(job, pods, least)
     wanted = _for_simulation(_without_retries(spec) if times.fails else spec)
     return _trace_job(
@@ -77,23 +81,27 @@ def trace_job_of_gang(group: Raw, pods: list[Raw]) -> TraceJob | None:
     Raises:
         BadLineError: It cannot be read.
     """
-    spec = part(group, "spec")
+    spec = object_in(group, "spec")
     least = spec.get("minMember")
     least = min(max(least if isinstance(least, int) else 1, 1), max(len(pods), 1))
     times = times_of_gang(group, pods, least)
     shapes: dict[bytes, tuple[Raw, int]] = {}
     for pod in pods:
-        template = _template(part(pod, "spec"))
+        template = _template(object_in(pod, "spec"))
         encoded = msgspec.json.encode(template, order="sorted")
         shapes[encoded] = template, shapes.get(encoded, (template, 0))[1] + 1
     tasks: list[Raw] = [
         {"name": f"shape-{place}", "replicas": count, "template": {"spec": template}}
         for place, (_, (template, count)) in enumerate(sorted(shapes.items()), 1)
     ]
-    wanted: Raw = {"minAvailable": least, "tasks": tasks, "queue": text(spec, "queue") or "default"}
-    if name := text(spec, "priorityClassName"):
+    wanted: Raw = {
+        "minAvailable": least,
+        "tasks": tasks,
+        "queue": text_in(spec, "queue") or "default",
+    }
+    if name := text_in(spec, "priorityClassName"):
         wanted["priorityClassName"] = name
-    if topology := part(spec, "networkTopology"):
+    if topology := object_in(spec, "networkTopology"):
         wanted["networkTopology"] = topology
     return _trace_job(
         group,
@@ -110,14 +118,14 @@ def _trace_job(
 ) -> TraceJob | None:
     if times.start is None and times.duration is None:
         return None
-    metadata, spec = part(found, "metadata"), manifest["spec"]
+    metadata, spec = object_in(found, "metadata"), manifest["spec"]
     return TraceJob(
-        name=text(metadata, "name"),
+        name=text_in(metadata, "name"),
         submit=times.submit,
         duration=times.duration,
-        queue=text(spec, "queue") or "default",
-        namespace=label(text(metadata, "namespace")) or "default",
-        priority=text(spec, "priorityClassName") or 0,
+        queue=text_in(spec, "queue") or "default",
+        namespace=label(text_in(metadata, "namespace")) or "default",
+        priority=text_in(spec, "priorityClassName") or 0,
         replicas=replicas,
         min=least,
         requests=requests,
@@ -133,20 +141,23 @@ def _without_retries(spec: Raw) -> Raw:
     def kept(holder: Raw) -> Raw:
         policies = [
             each
-            for each in listed(holder, "policies")
-            if not text(each, "action").startswith("Restart") or each.get("event") == "PodEvicted"
+            for each in objects_in(holder, "policies")
+            if not text_in(each, "action").startswith("Restart")
+            or each.get("event") == "PodEvicted"
         ]
         return holder | {"policies": policies}
 
-    return kept(spec) | {"tasks": [kept(each) for each in listed(spec, "tasks")]}
+    return kept(spec) | {"tasks": [kept(each) for each in objects_in(spec, "tasks")]}
 
 
 def _for_simulation(spec: Raw) -> Raw:
     """The spec of a Job whose pods the simulated scheduler places, whatever its own is called."""
     tasks = []
-    for each in listed(spec, "tasks"):
-        template = part(each, "template")
-        pod = {name: value for name, value in part(template, "spec").items() if name != _SCHEDULER}
+    for each in objects_in(spec, "tasks"):
+        template = object_in(each, "template")
+        pod = {
+            name: value for name, value in object_in(template, "spec").items() if name != _SCHEDULER
+        }
         tasks.append(each | {"template": template | {"spec": pod}})
     return spec | {_SCHEDULER: keys.DEFAULT_SCHEDULER, "tasks": tasks}
 

@@ -4,14 +4,13 @@ Statuses of Jobs come first, because they stay when pods are gone. Objects are r
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pumice.api import keys
 from pumice.api.durations import parse_seconds
-from pumice.api.meta import parse_time
+from pumice.api.meta import Raw, parse_time
+from pumice.api.raw import object_in, objects_in, text_in
 from pumice.traces.job_list import BadLineError
-
-Raw = dict[str, Any]
 
 _OVER = {"Completed", "Failed", "Terminated", "Aborted"}
 _POD_OVER = {"Succeeded", "Failed"}
@@ -46,17 +45,21 @@ def times_of_job(job: Raw, pods: list[Raw], least: int) -> Times:
     Raises:
         BadLineError: It has no creation time.
     """
-    status = part(job, "status")
-    phase = text(part(status, "state"), "phase")
+    status = object_in(job, "status")
+    phase = text_in(object_in(status, "state"), "phase")
     entered = [
-        (text(each, "status"), parse_time(text(each, "lastTransitionTime")))
-        for each in listed(status, "conditions")
+        (text_in(each, "status"), parse_time(text_in(each, "lastTransitionTime")))
+        for each in objects_in(status, "conditions")
     ]
     running = [moment for name, moment in entered if name == "Running" and moment is not None]
     start = min(running) if running else _gang_start(pods, least)
-    end = parse_time(text(part(status, "state"), "lastTransitionTime")) if phase in _OVER else None
+    end = (
+        parse_time(text_in(object_in(status, "state"), "lastTransitionTime"))
+        if phase in _OVER
+        else None
+    )
     if end is not None and start is None:
-        ran = parse_seconds(text(status, "runningDuration"))
+        ran = parse_seconds(text_in(status, "runningDuration"))
         start = None if ran is None else end - ran
     if end is None:
         end = _gang_end(pods, least)
@@ -71,14 +74,14 @@ def times_of_gang(group: Raw, pods: list[Raw], least: int) -> Times:
     Raises:
         BadLineError: It has no creation time.
     """
-    failed = any(text(part(pod, "status"), "phase") == "Failed" for pod in pods)
+    failed = any(text_in(object_in(pod, "status"), "phase") == "Failed" for pod in pods)
     return _times(group, _gang_start(pods, least), _gang_end(pods, least), pods, failed)
 
 
 def _times(
     found: Raw, start: float | None, end: float | None, described: Iterable[Raw], fails: bool
 ) -> Times:
-    submit = parse_time(text(part(found, "metadata"), "creationTimestamp"))
+    submit = parse_time(text_in(object_in(found, "metadata"), "creationTimestamp"))
     if submit is None:
         raise BadLineError("metadata.creationTimestamp is missing; expected a time")
     start = None if start is None else max(start, submit)
@@ -88,15 +91,19 @@ def _times(
         seconds
         for each in (found, *described)
         for key in _DURATIONS
-        if (seconds := parse_seconds(text(part(part(each, "metadata"), "annotations"), key)))
+        if (
+            seconds := parse_seconds(
+                text_in(object_in(object_in(each, "metadata"), "annotations"), key)
+            )
+        )
         is not None
     ]
     return Times(submit, start, max(told, default=None), fails)
 
 
 def _templates(job: Raw) -> Iterator[Raw]:
-    for task in listed(part(job, "spec"), "tasks"):
-        yield part(task, "template")
+    for task in objects_in(object_in(job, "spec"), "tasks"):
+        yield object_in(task, "template")
 
 
 def _gang_start(pods: list[Raw], least: int) -> float | None:
@@ -106,45 +113,32 @@ def _gang_start(pods: list[Raw], least: int) -> float | None:
 
 
 def _pod_start(pod: Raw) -> float | None:
-    status = part(pod, "status")
+    status = object_in(pod, "status")
     begun = [
         moment
-        for each in listed(status, "containerStatuses")
+        for each in objects_in(status, "containerStatuses")
         for state in ("running", "terminated")
-        if (moment := parse_time(text(part(part(each, "state"), state), "startedAt"))) is not None
+        if (moment := parse_time(text_in(object_in(object_in(each, "state"), state), "startedAt")))
+        is not None
     ]
-    return max(begun) if begun else parse_time(text(status, "startTime"))
+    return max(begun) if begun else parse_time(text_in(status, "startTime"))
 
 
 def _gang_end(pods: list[Raw], least: int) -> float | None:
     """When the last pod ended, if all have and they are enough for a gang."""
     ends: list[float] = []
     for pod in pods:
-        status = part(pod, "status")
-        if text(status, "phase") not in _POD_OVER:
+        status = object_in(pod, "status")
+        if text_in(status, "phase") not in _POD_OVER:
             return None
         ends += (
             moment
-            for each in listed(status, "containerStatuses")
-            if (moment := parse_time(text(part(part(each, "state"), "terminated"), "finishedAt")))
+            for each in objects_in(status, "containerStatuses")
+            if (
+                moment := parse_time(
+                    text_in(object_in(object_in(each, "state"), "terminated"), "finishedAt")
+                )
+            )
             is not None
         )
     return max(ends) if ends and len(pods) >= least else None
-
-
-def part(value: Raw, name: str) -> Raw:
-    """A field that is an object; empty if it is not."""
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def listed(value: Raw, name: str) -> list[Raw]:
-    """The objects of a field that is a list; empty if it is not."""
-    found = value.get(name)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def text(value: Raw, name: str) -> str:
-    """A field that is a string; empty if it is not."""
-    found = value.get(name)
-    return found if isinstance(found, str) else ""

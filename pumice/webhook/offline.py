@@ -17,6 +17,7 @@ from pumice.api import kinds
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.meta import Raw
+from pumice.api.raw import object_in, text_in
 from pumice.api.reviews import GroupVersionResource
 from pumice.plugins.other_owners import OWNERS
 from pumice.webhook.admission import Admission
@@ -282,14 +283,12 @@ def _places(found: FieldError) -> tuple[str, ...]:
 def _question(
     kind: Kind, operation: str, manifest: Raw, old: Raw | None
 ) -> Question[msgspec.Raw | None]:
-    meta = manifest.get("metadata")
-    named = meta if isinstance(meta, dict) else {}
-    name, namespace = named.get("name"), named.get("namespace")
+    named = object_in(manifest, "metadata")
     return Question(
         uid="offline",
         resource=GroupVersionResource(group=kind.group, version=kind.version, resource=kind.plural),
-        name=name if isinstance(name, str) else "",
-        namespace=namespace if kind.namespaced and isinstance(namespace, str) else "",
+        name=text_in(named, "name"),
+        namespace=text_in(named, "namespace") if kind.namespaced else "",
         operation=operation,
         object=msgspec.Raw(msgspec.json.encode(manifest)),
         old_object=None if old is None else msgspec.Raw(msgspec.json.encode(old)),

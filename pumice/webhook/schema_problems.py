@@ -28,6 +28,7 @@ from pumice.api.fields import FieldError, did_you_mean
 from pumice.api.json_words import either, quoted, type_problem
 from pumice.api.kinds import VOLCANO, Kind
 from pumice.api.names import dns_label_problem, dns_subdomain_problem
+from pumice.api.raw import object_in
 from pumice.api.structural import Structural
 from pumice.api.structural_rules import Path, render
 from pumice.webhook.questions import UNREADABLE, Question, without_nulls
@@ -165,17 +166,14 @@ def metadata_problems(manifest: dict[str, Any], *, namespaced: bool) -> list[Fie
     Values that are not strings are among them, such as `volcano.sh/preemptable: true` without quotes. For
     cluster-scoped kinds the API server drops the namespace.
     """
-    found = manifest.get("metadata")
-    meta = found if isinstance(found, dict) else {}
+    meta = object_in(manifest, "metadata")
     spaces = _namespace_problems(meta) if namespaced else ()
     return [*_name_problems(meta), *spaces, *_entry_problems(meta)]
 
 
 def readable(manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest without labels and annotations that are not strings, so that rules can check the rest."""
-    meta = manifest.get("metadata")
-    if not isinstance(meta, dict):
-        return manifest
+    meta = object_in(manifest, "metadata")
     kept = {
         field: {key: each for key, each in meta[field].items() if isinstance(each, str | None)}
         for field in _MAPS

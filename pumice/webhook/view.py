@@ -26,6 +26,7 @@ from pumice.api.kinds import (
 from pumice.api.meta import ApiStruct, ObjectMeta
 from pumice.api.nodes import Namespace, PriorityClass, default_class, with_system_classes
 from pumice.api.queues import Queue
+from pumice.api.raw import object_in
 from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey
 
 T = TypeVar("T")
@@ -229,8 +230,7 @@ class Snapshot(AdmissionView):
 
 
 def _identity(kind: Kind, manifest: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = manifest.get("metadata")
-    found = metadata if isinstance(metadata, dict) else {}
+    found = object_in(manifest, "metadata")
     namespace = str(found.get("namespace", "")) if kind.namespaced else ""
     return namespace, str(found.get("name", ""))
 

@@ -8,6 +8,7 @@ import msgspec
 
 from pumice.api import kinds
 from pumice.api.meta import Raw
+from pumice.api.raw import object_in
 from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.cli.exits import UserError
 from pumice.cli.files.manifests import Manifest, read_bytes
@@ -284,7 +285,6 @@ class ManifestChecker:
                 others = [each for other, each in rest if other != key]
                 self._alone = admission(others, self._settings, self._groups)
             return self._alone
-        metadata = self._others[key].get("metadata")
-        name = str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+        name = str(object_in(self._others[key], "metadata").get("name", ""))
         view = Without(self._admission.view, name, Snapshot.of(stored).queue(name))
         return Admission(self._settings, view, registry(), groups=self._groups)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pumice.api.fields import plain
+from pumice.api.raw import list_in, objects_in
 from pumice.cli.exits import UserError
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -73,21 +74,15 @@ def _listed(raw: bytes) -> Iterator[str]:
     from pumice.api.documents import parse
 
     for _, _, value in parse(raw, lambda _: None):
-        if not isinstance(value, dict):
-            continue
         for key in ("patches", "patchesJson6902", "replacements"):
-            for each in _list(value.get(key)):
-                if isinstance(each, dict) and isinstance(each.get("path"), str):
+            for each in objects_in(value, key):
+                if isinstance(each.get("path"), str):
                     yield each["path"]
         for key in ("patchesStrategicMerge", "configurations"):
             # A patch may stand in the list itself.
             yield from (
-                each for each in _list(value.get(key)) if isinstance(each, str) and "\n" not in each
+                each for each in list_in(value, key) if isinstance(each, str) and "\n" not in each
             )
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def rendered(folder: str) -> tuple[str, bytes]:

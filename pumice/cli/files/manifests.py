@@ -18,6 +18,7 @@ from pumice.api.fields import plain
 from pumice.api.json_words import kind_of
 from pumice.api.kinds import of_object
 from pumice.api.meta import Raw
+from pumice.api.raw import object_in
 from pumice.cli.exits import UserError
 from pumice.cli.files.folders import find_files, first_action, render_first
 from pumice.cli.files.kustomizations import NAMES, Kustomizations, build_first, completed
@@ -83,8 +84,7 @@ class Manifest:
 
     @property
     def _metadata(self) -> Raw:
-        metadata = self.object.get("metadata")
-        return metadata if isinstance(metadata, dict) else {}
+        return object_in(self.object, "metadata")
 
 
 class ReadProblem(str):

@@ -13,6 +13,7 @@ from pumice.api.fields import FieldError
 from pumice.api.kinds import CRON_JOB, JOB, JOB_FLOW, POD, POD_GROUP, VOLCANO, of_object
 from pumice.api.meta import Raw
 from pumice.api.not_here_yet import HARMS, TABLE, Harm, Use, named
+from pumice.api.raw import object_in, objects_in
 from pumice.cli.files.checking import ManifestChecker
 from pumice.cli.files.manifests import Manifest
 from pumice.cli.migration import ranks
@@ -97,10 +98,8 @@ def _is_judged(manifest: Manifest, uids: set[str]) -> bool:
     kind, raw = of_object(manifest.object), manifest.object
     owner = _controller(raw)
     if kind == POD:
-        spec = raw.get("spec")
         return (
-            isinstance(spec, dict)
-            and spec.get("schedulerName") == keys.DEFAULT_SCHEDULER
+            object_in(raw, "spec").get("schedulerName") == keys.DEFAULT_SCHEDULER
             and owner.get("apiVersion") != JOB.api_version
         )
     makers = {JOB: (CRON_JOB.kind, JOB_FLOW.kind), POD_GROUP: (JOB.kind,)}
@@ -109,16 +108,12 @@ def _is_judged(manifest: Manifest, uids: set[str]) -> bool:
 
 
 def _uid(raw: Raw) -> str:
-    metadata = raw.get("metadata")
-    return str(metadata.get("uid") or "") if isinstance(metadata, dict) else ""
+    return str(object_in(raw, "metadata").get("uid") or "")
 
 
 def _controller(raw: Raw) -> Raw:
     """The owner reference of the object that made another one; empty without."""
-    metadata = raw.get("metadata")
-    references = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
-    found = references if isinstance(references, list) else ()
-    owners = [each for each in found if isinstance(each, dict)]
+    owners = objects_in(object_in(raw, "metadata"), "ownerReferences")
     return next((each for each in owners if each.get("controller")), owners[0] if owners else {})
 
 

@@ -8,6 +8,7 @@ from pumice.api import kinds
 from pumice.api.fields import plain
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
+from pumice.api.raw import object_in, text_in
 from pumice.api.runtime_classes import RuntimeClass, admit
 from pumice.cli.files.checking import ManifestChecker, registry
 from pumice.cli.files.manifests import Manifest, decode
@@ -171,14 +172,9 @@ class SimulationInput:
 
 def _usage(config_map: Raw) -> str:
     """What namespaces have used, if a ConfigMap has that."""
-    data = config_map.get("data")
-    text = data.get(STATE_KEY) if isinstance(data, dict) else None
-    return text if isinstance(text, str) else ""
+    return text_in(object_in(config_map, "data"), STATE_KEY)
 
 
 def _phase(job: Raw) -> object:
     """The value of `status.state.phase`, of any type."""
-    here: object = job
-    for name in ("status", "state", "phase"):
-        here = here.get(name) if isinstance(here, dict) else None
-    return here
+    return object_in(object_in(job, "status"), "state").get("phase")

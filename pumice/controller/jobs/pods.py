@@ -18,6 +18,7 @@ from pumice.api.jobs import Job, Task
 from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name, pod_name
 from pumice.api.pods import Pod
+from pumice.api.raw import object_in
 from pumice.controller.jobs.phases import RUNNING
 from pumice.controller.jobs.situation import Situation
 from pumice.controller.jobs.volumes import job_volumes, mounted
@@ -54,8 +55,8 @@ def build(job: Job, task: Task, index: int, wire: Wire, *, forwarding: bool = Fa
         "metadata": {
             "name": pod_name(job.metadata.name, task.name, index),
             "namespace": job.metadata.namespace,
-            "labels": _texts(template.get("labels")) | _labels(job, task, index, forwarding),
-            "annotations": _texts(template.get("annotations")) | annotations,
+            "labels": object_in(template, "labels") | _labels(job, task, index, forwarding),
+            "annotations": object_in(template, "annotations") | annotations,
             "ownerReferences": [controller_reference(job.metadata)],
         },
         "spec": mounted(spec, job_volumes(job)),
@@ -133,10 +134,6 @@ def _annotations(job: Job, task: Task, index: int, forwarding: bool) -> dict[str
     if scale := fingerprint(job):
         annotations[keys.SCALE] = scale
     return annotations
-
-
-def _texts(found: object) -> dict[str, str]:
-    return dict(found) if isinstance(found, dict) else {}
 
 
 def fingerprint(job: Job) -> str:

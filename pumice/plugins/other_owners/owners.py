@@ -11,6 +11,7 @@ import msgspec
 from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, number_in
+from pumice.api.raw import object_in, text_in
 
 Template = dict[str, Any]
 """A pod template as raw JSON."""
@@ -24,10 +25,7 @@ _LARGEST = 2**31 - 1
 
 def annotation(template: Template | None, key: str) -> str:
     """An annotation of a pod template; empty if it is missing."""
-    metadata = (template or {}).get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    found = annotations.get(key) if isinstance(annotations, dict) else None
-    return found if isinstance(found, str) else ""
+    return text_in(object_in(object_in(template, "metadata"), "annotations"), key)
 
 
 def _remembered(template: Template | None) -> Template | None:

@@ -6,6 +6,7 @@ from typing import Any
 from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import number_in
+from pumice.api.raw import object_in, objects_in, text_in
 
 JOB_NAME = "batch.kubernetes.io/job-name"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -43,9 +44,9 @@ class PodPlace:
 
 def place(pod: dict[str, Any]) -> PodPlace | None:
     """Position of a pod; None if none of these controllers created it."""
-    metadata = _object(pod.get("metadata"))
-    labels = _object(metadata.get("labels"))
-    if name := _text(labels.get(SET_NAME)):
+    metadata = object_in(pod, "metadata")
+    labels = object_in(metadata, "labels")
+    if name := text_in(labels, SET_NAME):
         number = number_in(labels.get(GROUP_INDEX))
         index = number_in(labels.get(WORKER_INDEX)) if number is not None else None
         return PodPlace(kinds.LEADER_WORKER_SET, name, number=number or 0, index=index)
@@ -55,40 +56,27 @@ def place(pod: dict[str, Any]) -> PodPlace | None:
         kinds.INDEXED_JOB.kind,
     )
     index = _completion_index(metadata, labels)
-    if name := _text(labels.get(JOB_SET_NAME)):
+    if name := text_in(labels, JOB_SET_NAME):
         job = number_in(labels.get(_JOB_INDEX))
         return PodPlace(
             kinds.JOB_SET,
             name,
-            _text(labels.get(_JOB_SET_UID)),
-            group=_text(labels.get(REPLICATED_JOB)),
+            text_in(labels, _JOB_SET_UID),
+            group=text_in(labels, REPLICATED_JOB),
             job=job or 0,
             index=index if job is not None else None,
         )
     if not of_job:
         return None
-    return PodPlace(
-        kinds.INDEXED_JOB, _text(owner.get("name")), _text(owner.get("uid")), index=index
-    )
+    return PodPlace(kinds.INDEXED_JOB, text_in(owner, "name"), text_in(owner, "uid"), index=index)
 
 
 def _completion_index(metadata: dict[str, Any], labels: dict[str, Any]) -> int | None:
     """The index from the annotation, which is older than the label."""
-    annotations = _object(metadata.get("annotations"))
+    annotations = object_in(metadata, "annotations")
     return number_in(annotations.get(COMPLETION_INDEX, labels.get(COMPLETION_INDEX)))
 
 
 def _controller(metadata: dict[str, Any]) -> dict[str, Any]:
-    references = metadata.get("ownerReferences")
-    for each in references if isinstance(references, list) else ():
-        if isinstance(each, dict) and each.get("controller") is True:
-            return each
-    return {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    references = objects_in(metadata, "ownerReferences")
+    return next((each for each in references if each.get("controller") is True), {})

@@ -7,6 +7,7 @@ from typing import Any
 
 from pumice.api import keys
 from pumice.api.jobs import DEFAULT_MAX_PODS
+from pumice.api.raw import object_in
 from pumice.plugins.applied import problems
 from pumice.plugins.interface import PluginError
 from pumice.plugins.other_owners.owners import Owner
@@ -134,9 +135,7 @@ class OwnerWirings:
 
 def is_wired(pod: dict[str, Any]) -> bool:
     """True if a pod or a pod template is marked as wired; then it is not wired again."""
-    metadata = pod.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    return isinstance(annotations, dict) and keys.WIRED in annotations
+    return keys.WIRED in object_in(object_in(pod, "metadata"), "annotations")
 
 
 def _marked(pods: WiredPods) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import JOB
 from pumice.api.meta import Raw
+from pumice.api.raw import object_in, objects_in
 from pumice.plugins import PluginError
 from pumice.plugins.other_owners import Owner, OwnerWirings, PodPlace, RequestError, place
 from pumice.webhook.patches import Patch, escape
@@ -114,9 +115,7 @@ def wired_owner(case: Case, owner: Owner) -> None:
 
 def volcano_template(case: Case, path: str, template: Raw) -> None:
     """Warn about a template of a Volcano Job that has the annotation for plugins of other owners."""
-    metadata = template.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if isinstance(annotations, dict) and keys.PLUGINS in annotations:
+    if keys.PLUGINS in object_in(object_in(template, "metadata"), "annotations"):
         case.report(POD_PLUGINS_VOLCANO, f"{path}.{_PATH}", _IN_VAIN)
 
 
@@ -131,11 +130,9 @@ def _described(found: PodPlace) -> str:
 
 
 def _is_volcanos(pod: Raw) -> bool:
-    references = pod["metadata"].get("ownerReferences")
     return any(
-        isinstance(each, dict)
-        and (each.get("apiVersion"), each.get("kind")) == (JOB.api_version, JOB.kind)
-        for each in (references if isinstance(references, list) else ())
+        (each.get("apiVersion"), each.get("kind")) == (JOB.api_version, JOB.kind)
+        for each in objects_in(pod["metadata"], "ownerReferences")
     )
 
 

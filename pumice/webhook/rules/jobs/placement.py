@@ -11,6 +11,7 @@ from typing import Any
 
 from pumice.api.jobs import Job, PartitionPolicy, Task
 from pumice.api.quantities import MILLI, parse_milli
+from pumice.api.raw import object_in
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
 from pumice.webhook.rules.rule import Rule, stricter, warned
@@ -49,14 +50,10 @@ def numa(case: Case, job: Job) -> None:
 
 def _cpu(container: dict[str, Any]) -> tuple[str, object]:
     """The CPU request of a container; without requests its limits count as requests."""
-    resources = container.get("resources")
-    if not isinstance(resources, dict):
-        return "requests", None
-    which = "requests" if resources.get("requests") else "limits"
-    amounts = resources.get(which)
-    if not isinstance(amounts, dict):
-        return "requests", None
-    return which, amounts.get("cpu")
+    resources = object_in(container, "resources")
+    has_limits = isinstance(resources.get("limits"), dict)
+    which = "limits" if has_limits and not resources.get("requests") else "requests"
+    return which, object_in(resources, which).get("cpu")
 
 
 def _problem(cpu: object) -> str | None:
