@@ -21,8 +21,13 @@ OUT_OF_SYNC = "volcano.sh/controller-out-of-sync"
 CREATED_BY_JOB_FLOW = "volcano.sh/createdByJobFlow"
 CREATED_BY_JOB_TEMPLATE = "volcano.sh/createdByJobTemplate"
 
-# Set on namespaces by the API server.
+# Kubernetes' own.
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""On a namespace, set by the API server."""
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""On an object: the manifest that kubectl has applied."""
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+"""On a pod of an Indexed Job: its index; an annotation, and in newer versions a label, too."""
 
 # Which PodGroup a pod belongs to.
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -58,6 +63,11 @@ COOLDOWN_TIME = "volcano.sh/cooldown-time"
 REVOCABLE_ZONE = "volcano.sh/revocable-zone"
 JDB_MIN_AVAILABLE = "volcano.sh/jdb-min-available"
 JDB_MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
+COPIED_LABELS = (PREEMPTABLE, COOLDOWN_TIME)
+"""Those that go from a Job to its pods, and from pods of other owners to their PodGroups, as labels."""
+COPIED_ANNOTATIONS = (*COPIED_LABELS, REVOCABLE_ZONE)
+"""The same as annotations, in addition to one of `BUDGETS`."""
+BUDGETS = (JDB_MIN_AVAILABLE, JDB_MAX_UNAVAILABLE)
 TASK_PRIORITY = "volcano.sh/task-priority"
 SLA_WAITING_TIME = "volcano.sh/sla-waiting-time"
 

@@ -147,6 +147,9 @@ def format_time(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+MAX_INT32 = 2**31 - 1
+"""The largest number of the fields that count something."""
+
 _MOST_DIGITS = 18
 
 

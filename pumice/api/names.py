@@ -8,6 +8,9 @@ LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
 _PORT_NAME_LENGTH = 15
 
+RANDOM_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Characters of a generated suffix of a name, which make no words; as in Kubernetes."""
+
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)

@@ -60,6 +60,10 @@ _CODES = {
 _COLOUR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_CODES.values())})m)")
 
 
+COLOURS = ("cyan", "green", "yellow", "blue", "magenta")
+"""Colours of names of pods or containers in front of their output, one after the other."""
+
+
 def coloured(stream: TextIO | None = None) -> bool:
     """True if a stream (stdout by default) supports colours."""
     stream = stream or sys.stdout

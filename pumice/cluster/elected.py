@@ -38,6 +38,7 @@ from pumice.cluster.set_aside import ObjectFaults
 from pumice.cluster.side_loop import call_in, side_loop
 from pumice.cluster.slices import collect_frozen
 from pumice.cluster.transport import may_write
+from pumice.serving.probes import Check
 
 logger = logging.getLogger(__name__)
 
@@ -87,9 +88,6 @@ class Heartbeat:
             logger.error("%s, in\n%s", text, "".join(traceback.format_stack(frame)))
         return text
 
-
-Check = Callable[[], str | None]
-"""Returns why a process cannot work, or None if it can."""
 
 _Work = Callable[[], Awaitable[None]]
 

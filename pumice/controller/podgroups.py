@@ -16,7 +16,6 @@ from pumice.api import keys
 from pumice.api.meta import Raw
 from pumice.controller.plan import difference
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """kubectl's copy of the manifest of the Job; it has no meaning for the group."""
 
 BROKEN = "Unknown"

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pumice.api.fields import FieldError
 from pumice.api.kinds import Kind
 from pumice.api.meta import format_time
+from pumice.api.names import RANDOM_LETTERS
 from pumice.embedded import schemas, statuses
 from pumice.embedded.naming import (
     label_key_problem,
@@ -20,7 +21,6 @@ from pumice.embedded.resources import Resource
 from pumice.embedded.storage import Obj
 from pumice.embedded.strategies import field_invalid, field_required
 
-_SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SERVER_FIELDS = ("uid", "creationTimestamp", "selfLink")
 _KEPT_FIELDS = (
     "uid",
@@ -51,7 +51,7 @@ class Identities:
 
     def name(self, prefix: str) -> str:
         """A new name for `generateName`: the prefix, cut where needed, and five letters."""
-        suffix = "".join(self._random.choices(_SUFFIX_LETTERS, k=5))
+        suffix = "".join(self._random.choices(RANDOM_LETTERS, k=5))
         return prefix[:_MAX_PREFIX] + suffix
 
     def fill(self, obj: Obj) -> None:

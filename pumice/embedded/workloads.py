@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from pumice.api import kinds
+from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import format_time
 from pumice.embedded.node_objects import warn
@@ -25,7 +25,6 @@ from pumice.embedded.storage import Obj, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.strategies_pods import is_terminal
 
-_INDEX = "batch.kubernetes.io/job-completion-index"
 _BACKOFF_LIMIT = 6
 
 
@@ -48,7 +47,6 @@ class Wanted:
 
 DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments", True, ("deploy",), True)
 _HASH = "pod-template-hash"
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def _replica_sets_of(deployment: Obj, sets: list[Obj]) -> tuple[list[Obj], list[Obj]]:
@@ -81,7 +79,9 @@ def _replica_set(deployment: Obj, name: str) -> Obj:
     labels = {**(head.get("labels") or {}), **mark}
     selector: Obj = spec.get("selector") or {}
     annotations = {
-        key: value for key, value in (meta.get("annotations") or {}).items() if key != _APPLIED
+        key: value
+        for key, value in (meta.get("annotations") or {}).items()
+        if key != keys.LAST_APPLIED
     }
     return {
         "apiVersion": kinds.REPLICA_SET.api_version,
@@ -210,9 +210,9 @@ def _job_pod(owner: Obj, index: int | None = None) -> Obj:
     labels |= {f"batch.kubernetes.io/{key}": text for key, text in labels.items()}
     if index is None:
         return _pod(owner, f"{name}-", labels, {})
-    noted = {_INDEX: str(index)}
+    noted = {keys.COMPLETION_INDEX: str(index)}
     pod = _pod(owner, f"{name}-{index}-", labels | noted, noted)
-    path = f"metadata.annotations['{_INDEX}']"
+    path = f"metadata.annotations['{keys.COMPLETION_INDEX}']"
     variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": {"fieldPath": path}}}
     spec = {"hostname": f"{name}-{index}", **pod["spec"]}
     for group in ("initContainers", "containers"):
@@ -263,7 +263,7 @@ def _phase(pod: Obj) -> str:
 
 
 def _index_of(pod: Obj) -> int:
-    return int((pod["metadata"].get("annotations") or {}).get(_INDEX, -1))
+    return int((pod["metadata"].get("annotations") or {}).get(keys.COMPLETION_INDEX, -1))
 
 
 _MAKERS: dict[Kind, Callable[[Obj, list[Obj], str], Wanted]] = {

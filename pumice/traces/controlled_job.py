@@ -13,8 +13,7 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod, PodSpec
 from pumice.controller.jobs.phases import ABORTED, FINISHED, phase_of
 from pumice.controller.podgroups import ADMITTED, BROKEN, condition_of
-
-_NO_UID = "00000000-0000-0000-0000-000000000000"
+from pumice.controller.render import NO_UID
 
 
 class SeenByPass(NamedTuple):
@@ -68,7 +67,7 @@ class ControlledJob:
 
     def __init__(self, raw: Raw, groups: Mapping[str, Raw], plain: Job | None = None) -> None:
         """Take in a Job, and its PodGroup if it is among those that exist."""
-        metadata = {"namespace": "default", "uid": _NO_UID} | raw["metadata"]
+        metadata = {"namespace": "default", "uid": NO_UID} | raw["metadata"]
         name = pod_group_name(metadata["name"], metadata["uid"])
         self.group_key = f"{metadata['namespace']}/{name}"
         self.raw = raw | {"metadata": metadata}
@@ -147,4 +146,4 @@ def key_of(obj: Raw) -> str:
 
 def without_uids(text: str) -> str:
     """A text in which PodGroups of new Jobs have the names of these."""
-    return text.replace(f"-{_NO_UID}", "")
+    return text.replace(f"-{NO_UID}", "")

@@ -15,7 +15,6 @@ from pumice.traces.own_format import gang_size
 from pumice.traces.past_times import Times, times_of_gang, times_of_job
 from pumice.traces.trace import TraceJob
 
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SCHEDULER = "schedulerName"
 _PLACING = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints")
 """Fields of a pod that say where it may run."""
@@ -58,7 +57,9 @@ def trace_job_of_job(job: Raw, pods: list[Raw]) -> TraceJob | None:
     annotations = object_in(metadata, "annotations")
     described = {
         "labels": object_in(metadata, "labels"),
-        "annotations": {name: each for name, each in annotations.items() if name != _APPLIED},
+        "annotations": {
+            name: each for name, each in annotations.items() if name != keys.LAST_APPLIED
+        },
     }
     templates = [
         object_in(object_in(each, "template"), "spec") for each in objects_in(spec, "tasks")

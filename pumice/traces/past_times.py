@@ -14,7 +14,7 @@ from pumice.traces.job_list import BadLineError
 
 _OVER = {"Completed", "Failed", "Terminated", "Aborted"}
 _POD_OVER = {"Succeeded", "Failed"}
-_DURATIONS = ("pumice.dev/duration", keys.RUN_DURATION)
+_DURATIONS = (keys.DURATION, keys.RUN_DURATION)
 """Annotations that say how long a pod runs."""
 
 

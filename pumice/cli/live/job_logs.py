@@ -35,7 +35,7 @@ from pumice.cli.live.log_lines import (
     task_of,
 )
 from pumice.cli.live.sessions import get
-from pumice.cli.output import note, paint, write
+from pumice.cli.output import COLOURS, note, paint, write
 from pumice.cluster.errors import ApiError, Forbidden, Gone, Unavailable
 from pumice.controller.jobs.phases import ABORTED, FINISHED, SOFT
 
@@ -53,7 +53,6 @@ _TOGETHER = 0.1
 _AGAIN = 1.0
 _STATUS_SECONDS = 5.0
 """How much later than its end a container's status says that it has ended; until then it could run already again."""
-_COLOURS = ("cyan", "green", "yellow", "blue", "magenta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +212,7 @@ class _Printer:
         prefix = self._prefixes.get(title)
         if prefix is None:
             container = title.partition("#")[0]
-            colour = self._colours.setdefault(
-                container, _COLOURS[len(self._colours) % len(_COLOURS)]
-            )
+            colour = self._colours.setdefault(container, COLOURS[len(self._colours) % len(COLOURS)])
             prefix = self._prefixes[title] = paint(f"[{title}]", colour)
         write(f"{prefix} {line.text}")
 

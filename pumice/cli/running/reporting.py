@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pumice.api.fields import plain
 from pumice.api.meta import Raw
 from pumice.cli.live.log_lines import shown
-from pumice.cli.output import note, paint, write
+from pumice.cli.output import COLOURS, note, paint, write
 
 if TYPE_CHECKING:
     from pumice.embedded.node.kubelet import Kubelet
@@ -19,7 +19,6 @@ GOOD = frozenset({"Completed", "Succeed"})
 BAD = frozenset({"Failed", "Aborted", "Terminated"})
 """Phases in which it has ended without."""
 _LAST_LINES = 5
-_COLOURS = ("cyan", "green", "yellow", "blue", "magenta")
 
 
 class Printer:
@@ -32,7 +31,7 @@ class Printer:
     def show(self, pod: "ProcessPod", container: str, run: int, line: bytes) -> None:
         """Print a line."""
         title = pod.name if len(pod.states) == 1 else f"{pod.name}/{container}"
-        style = self._styles.setdefault(title, _COLOURS[len(self._styles) % len(_COLOURS)])
+        style = self._styles.setdefault(title, COLOURS[len(self._styles) % len(COLOURS)])
         title = f"{title}#{run + 1}" if run else title
         write(f"{paint(title, style)} | {shown(line)}")
         if not self._is_waiting:

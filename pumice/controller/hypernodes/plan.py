@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pumice.api.kinds import HYPER_NODE
 from pumice.api.messages import listed
 from pumice.api.meta import Raw
+from pumice.api.names import RANDOM_LETTERS
 from pumice.controller.hypernodes.domains import (
     Discovery,
     Labels,
@@ -29,7 +30,6 @@ SOURCE_LABEL = "volcano.sh/network-topology-source"
 
 SOURCE = "label"
 
-_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _LENGTH = 5
 
 
@@ -115,8 +115,8 @@ def _name(prefix: str, tier: Tier, path: Path, attempt: int) -> str:
     number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest(), "big")
     suffix = ""
     for _ in range(_LENGTH):
-        number, index = divmod(number, len(_ALPHABET))
-        suffix += _ALPHABET[index]
+        number, index = divmod(number, len(RANDOM_LETTERS))
+        suffix += RANDOM_LETTERS[index]
     return prefix + suffix
 
 

@@ -27,7 +27,7 @@ from pumice.api.quantities import QuantityError, format_milli
 from pumice.api.requests import Amounts, add, quota_usage
 from pumice.controller.jobs.subject import UnusableError, min_available
 from pumice.controller.objects import controller_reference
-from pumice.controller.podgroups import COPIED, LAST_APPLIED, note_of_copies
+from pumice.controller.podgroups import COPIED, note_of_copies
 
 _ENCODER = msgspec.json.Encoder()
 _LONGEST = 8 * 1024
@@ -62,7 +62,7 @@ def wanted(
     copied = {
         key: text
         for key, text in (dict(meta.annotations or {}) | dict(annotations or {})).items()
-        if key not in (LAST_APPLIED, COPIED)
+        if key not in (keys.LAST_APPLIED, COPIED)
     }
     noted = note_of_copies(labels, copied)
     spec = _sizes(job, priorities, waiting, lost or {}, partial or {})

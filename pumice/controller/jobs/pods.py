@@ -27,10 +27,6 @@ from pumice.controller.objects import controller_reference
 Wire = Callable[[Task, int, Raw], Raw]
 """Applies the Job's plugins to a pod: `Wiring(job, registry).pod`."""
 
-_COPIED_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
-_COPIED_LABELS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
-_BUDGETS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
-
 
 def build(job: Job, task: Task, index: int, wire: Wire, *, forwarding: bool = False) -> Raw:
     """The pod of replica `index` of a task, with the edits of all plugins.
@@ -73,7 +69,7 @@ def _labelled_for_admission(pod: Raw, own: Mapping[str, str]) -> Raw:
     meta = pod["metadata"]
     found = (meta.get("annotations") or {}).keys()
     labels = {key: value for key, value in meta["labels"].items() if key != keys.ADMISSION}
-    if found <= own.keys() | {keys.WIRED} and found.isdisjoint(_BUDGETS):
+    if found <= own.keys() | {keys.WIRED} and found.isdisjoint(keys.BUDGETS):
         labels[keys.ADMISSION] = keys.ADMISSION_UNNEEDED
     return {**pod, "metadata": {**meta, "labels": labels}}
 
@@ -101,7 +97,7 @@ def _identity(job: Job, task: Task, index: int) -> dict[str, str]:
 def _labels(job: Job, task: Task, index: int, forwarding: bool) -> dict[str, str]:
     labels = _identity(job, task, index)
     labels[keys.JOB_NAMESPACE] = job.metadata.namespace
-    for key in _COPIED_LABELS:
+    for key in keys.COPIED_LABELS:
         if value := job.metadata.label(key):
             labels[key] = value
     if partition := partition_of(task, index):
@@ -122,10 +118,10 @@ def _annotations(job: Job, task: Task, index: int, forwarding: bool) -> dict[str
     }
     if task.topology_policy:
         annotations[keys.NUMA_POLICY] = task.topology_policy
-    for key in _COPIED_ANNOTATIONS:
+    for key in keys.COPIED_ANNOTATIONS:
         if value := meta.annotation(key):
             annotations[key] = value
-    for key in _BUDGETS:
+    for key in keys.BUDGETS:
         if value := meta.annotation(key):
             annotations[key] = value
             break

@@ -23,7 +23,7 @@ import msgspec
 from pumice.api import keys, kinds
 from pumice.api.json_words import quoted
 from pumice.api.kinds import POD, POD_GROUP
-from pumice.api.meta import ObjectMeta, Raw, controller_of
+from pumice.api.meta import MAX_INT32, ObjectMeta, Raw, controller_of
 from pumice.api.pods import Pod
 from pumice.api.quantities import QuantityError, format_milli
 from pumice.api.requests import quota_usage
@@ -46,11 +46,7 @@ from pumice.controller.plan import (
 from pumice.controller.podgroups import note_of_copies, update
 
 _INHERITED = "volcano.sh/"
-_ANNOTATIONS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME, keys.REVOCABLE_ZONE)
-_LABELS = (keys.PREEMPTABLE, keys.COOLDOWN_TIME)
-_BUDGETS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 _MODES = ("hard", "soft")
-_LARGEST = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -88,7 +84,7 @@ def wanted(gang: OwnedGang, pod: Pod, owner: PodOwner | None, *, inherit: bool) 
         spec["priorityClassName"] = pod.spec.priority_class_name
     if topology := _topology(stated, events):
         spec["networkTopology"] = topology
-    labels = _chosen(pod.metadata.labels, _LABELS)
+    labels = _chosen(pod.metadata.labels, keys.COPIED_LABELS)
     annotations = _annotations(inherited, pod.metadata.annotations or {})
     metadata = {
         "name": gang.group_name,
@@ -175,12 +171,12 @@ def _topology(stated: Mapping[str, str], events: list[RecordEvent]) -> Raw | Non
 def _annotations(inherited: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Annotations of the group: those of Volcano on the owner, and those of the pod about eviction."""
     found = {key: text for key, text in inherited.items() if key.startswith(_INHERITED)}
-    budget = next((key for key in _BUDGETS if key in own), None)
+    budget = next((key for key in keys.BUDGETS if key in own), None)
     if budget is not None:
-        for key in _BUDGETS:
+        for key in keys.BUDGETS:
             found.pop(key, None)  # of two budgets neither would be known to count
         found[budget] = own[budget]
-    return found | _chosen(own, _ANNOTATIONS)
+    return found | _chosen(own, keys.COPIED_ANNOTATIONS)
 
 
 def _chosen(found: Mapping[str, str] | None, names: tuple[str, ...]) -> dict[str, str]:
@@ -204,10 +200,10 @@ def _owners(pod: Pod) -> list[Raw]:
 
 
 def _whole_number(text: str) -> int | None:
-    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(_LARGEST)):
+    if not (text.isascii() and text.isdecimal()) or len(text) > len(str(MAX_INT32)):
         return None
     number = int(text)
-    return number if number <= _LARGEST else None
+    return number if number <= MAX_INT32 else None
 
 
 def _invalid(key: str, expected: str, found: str, used: str) -> RecordEvent:

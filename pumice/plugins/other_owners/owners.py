@@ -10,7 +10,7 @@ import msgspec
 
 from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
-from pumice.api.meta import ApiStruct, number_in
+from pumice.api.meta import MAX_INT32, ApiStruct, number_in
 from pumice.api.raw import object_in, text_in
 
 Template = dict[str, Any]
@@ -18,9 +18,6 @@ Template = dict[str, Any]
 
 OwnerKey = tuple[Kind, str, str]
 """Kind, namespace and name."""
-
-
-_LARGEST = 2**31 - 1
 
 
 def annotation(template: Template | None, key: str) -> str:
@@ -34,7 +31,7 @@ def _remembered(template: Template | None) -> Template | None:
 
 def _count(found: int) -> int:
     """A number of pods or groups, limited to the range of a Kubernetes field."""
-    return min(max(found, 0), _LARGEST)
+    return min(max(found, 0), MAX_INT32)
 
 
 class OwnerMeta(ApiStruct, frozen=True):

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pumice.api import kinds
+from pumice.api import keys, kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import number_in
 from pumice.api.raw import object_in, objects_in, text_in
 
 JOB_NAME = "batch.kubernetes.io/job-name"
-COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 JOB_SET_NAME = "jobset.sigs.k8s.io/jobset-name"
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 SET_NAME = "leaderworkerset.sigs.k8s.io/name"
@@ -74,7 +73,7 @@ def place(pod: dict[str, Any]) -> PodPlace | None:
 def _completion_index(metadata: dict[str, Any], labels: dict[str, Any]) -> int | None:
     """The index from the annotation, which is older than the label."""
     annotations = object_in(metadata, "annotations")
-    return number_in(annotations.get(COMPLETION_INDEX, labels.get(COMPLETION_INDEX)))
+    return number_in(annotations.get(keys.COMPLETION_INDEX, labels.get(keys.COMPLETION_INDEX)))
 
 
 def _controller(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _of_indexed_job(owner: IndexedJob, registry: Registry) -> WiredPods:
         Hostnames(name),
         (spec.template, spec.template),
         {},
-        places.COMPLETION_INDEX,
+        keys.COMPLETION_INDEX,
     )
     doubts = []
     if spec.parallelism is not None and spec.parallelism < spec.size:
@@ -179,7 +179,7 @@ def _of_job_set(owner: JobSet, registry: Registry) -> WiredPods:
                 Hostnames(f"{name}-{each.name}", per_job=each.per_job),
                 (spec.template, spec.template),
                 {places.REPLICATED_JOB: each.name},
-                places.COMPLETION_INDEX if each.replicas == 1 else "",
+                keys.COMPLETION_INDEX if each.replicas == 1 else "",
             )
         )
         if spec.template is None:

@@ -10,9 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from pumice.api import keys
-from pumice.api.task_lists import read_groups, read_order
-
-Groups = tuple[tuple[str, ...], ...]
+from pumice.api.task_lists import TaskGroups, read_groups, read_order
 
 LONGEST = 16 * 1024
 """Characters of an annotation that is read."""
@@ -32,13 +30,13 @@ class TopologyRules(msgspec.Struct, frozen=True):
     """Affinities between tasks.
 
     Attributes:
-        affinity: Groups whose pods belong together; a single task belongs with itself.
-        anti_affinity: Groups whose pods belong apart.
+        affinity: TaskGroups whose pods belong together; a single task belongs with itself.
+        anti_affinity: TaskGroups whose pods belong apart.
         order: Tasks in the order in which they are placed.
     """
 
-    affinity: Groups = ()
-    anti_affinity: Groups = ()
+    affinity: TaskGroups = ()
+    anti_affinity: TaskGroups = ()
     order: tuple[str, ...] = ()
 
     @property
@@ -132,7 +130,7 @@ def _from_volcano(annotations: Mapping[str, str]) -> TopologyRules | None:
     return TopologyRules(_split(affinity), _split(anti_affinity), _names(order) if order else ())
 
 
-def _split(text: str) -> Groups:
+def _split(text: str) -> TaskGroups:
     return tuple(_names(group) for group in text.split(";")) if text else ()
 
 
@@ -173,7 +171,7 @@ def _plain(name: object) -> str:
     return str(name).replace("-", "").lower()
 
 
-def _json_groups(value: object) -> Groups:
+def _json_groups(value: object) -> TaskGroups:
     if value is None:
         return ()
     if isinstance(value, str):
@@ -204,7 +202,7 @@ def _check(group: Iterable[str], known: Collection[str], job: str) -> None:
         seen.add(name)
 
 
-def _pairs(groups: Groups) -> set[tuple[str, str]]:
+def _pairs(groups: TaskGroups) -> set[tuple[str, str]]:
     pairs = set()
     for group in groups:
         if len(group) == 1:

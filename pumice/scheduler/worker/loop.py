@@ -11,7 +11,7 @@ from pumice.api.kinds import POD
 from pumice.cluster.cache import wait_synced
 from pumice.cluster.client import Client
 from pumice.cluster.clock import Clock
-from pumice.cluster.elected import Check, ElectedWorker
+from pumice.cluster.elected import ElectedWorker
 from pumice.cluster.lifecycle import SupervisedTask
 from pumice.cluster.slices import in_slices
 from pumice.scheduler import Budget, ClusterState, Config, CycleResult, Event, run_cycle
@@ -27,6 +27,7 @@ from pumice.scheduler.worker.quarantine import Quarantine
 from pumice.scheduler.worker.queue_writes import QueueStatuses, ensure_queues
 from pumice.scheduler.worker.statuses import PodConditions, PodGroupStatuses
 from pumice.scheduler.worker.usage import UsageKeeper
+from pumice.serving.probes import Check
 
 logger = logging.getLogger(__name__)
 

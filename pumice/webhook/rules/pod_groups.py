@@ -14,6 +14,7 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import NetworkTopology
+from pumice.api.meta import MAX_INT32
 from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, PodGroupSpec, SubGroupPolicy
 from pumice.webhook.rules.case import Case, Check, run
@@ -31,8 +32,6 @@ from pumice.webhook.rules.templates import shapes
 from pumice.webhook.rules.templates.metadata import label_selector
 from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.rules.updates import judge
-
-INT32_MAX = 2**31 - 1
 
 PG_MIN_MEMBER = stricter(
     "PG-MIN-MEMBER",
@@ -149,8 +148,8 @@ def _topology(case: Case, group: PodGroup) -> None:
 
 def _is_count(case: Case, rule: Rule, path: str, number: int, least: int = 0) -> bool:
     """Whether a number is large enough and fits into 32 bits, as other programs read it."""
-    if not least <= number <= INT32_MAX:
-        case.report(rule, path, f"must be between {least} and {INT32_MAX}, found {number}")
+    if not least <= number <= MAX_INT32:
+        case.report(rule, path, f"must be between {least} and {MAX_INT32}, found {number}")
         return False
     return True
 
@@ -255,7 +254,6 @@ def validate(case: Case, group: PodGroup, old: PodGroup | None) -> None:
 
 
 _HARD = "hard"
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NO_SPEC = PodGroupSpec()
 
 
@@ -297,7 +295,7 @@ def _chosen_queue(case: Case, metadata: DraftGroupMeta, spec: PodGroupSpec, name
 
 def _is_chosen(metadata: DraftGroupMeta) -> bool:
     """True if the applied manifest itself names queue `default`."""
-    if text := metadata.annotation(_LAST_APPLIED):
+    if text := metadata.annotation(keys.LAST_APPLIED):
         try:
             spec = msgspec.json.decode(text, type=dict[str, Any]).get("spec")
         except (ValueError, RecursionError):

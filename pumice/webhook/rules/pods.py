@@ -70,17 +70,16 @@ POD_COOLDOWN = warned(
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 _LIMIT = 2**63
 _PLAIN = re.compile(r"0|-?[1-9]\d*|(0|[1-9]\d*)%", re.ASCII)
-_KEYS = (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE)
 
 
 def _disruption_budget(case: Case, pod: Pod) -> None:
     annotations = pod.metadata.annotations or {}
-    present = [key for key in _KEYS if key in annotations]
+    present = [key for key in keys.BUDGETS if key in annotations]
     for key in present:
         _budget(case, key, annotations[key])
-    if len(present) == len(_KEYS):
-        message = f"not allow configure multiple annotations of this sort: {_KEYS[0]} is set too; keep one of the two"
-        case.report(POD_JDB_BOTH, f"metadata.annotations[{_KEYS[1]}]", message)
+    if len(present) == len(keys.BUDGETS):
+        message = f"not allow configure multiple annotations of this sort: {keys.BUDGETS[0]} is set too; keep one of the two"
+        case.report(POD_JDB_BOTH, f"metadata.annotations[{keys.BUDGETS[1]}]", message)
 
 
 _WANTED = "must be a positive integer or a valid percentage"

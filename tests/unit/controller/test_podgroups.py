@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from pumice.api import keys
 from pumice.controller.jobs.job_group import wanted
 from pumice.controller.jobs.subject import read
 from pumice.controller.podgroups import (
-    LAST_APPLIED,
     is_current,
     phase_of,
     update,
@@ -92,7 +92,7 @@ def test_its_priority_is_no_higher_than_that_of_the_pods(
 
 
 def test_labels_and_annotations_of_the_job_are_copied_but_not_kubectls_copy() -> None:
-    group = _wanted(task(), annotations={"note": "x", LAST_APPLIED: "{}"})
+    group = _wanted(task(), annotations={"note": "x", keys.LAST_APPLIED: "{}"})
     assert group["metadata"]["annotations"] == {
         "note": "x",
         "volcano.sh/job-version": "0",

@@ -14,12 +14,12 @@ from itertools import count
 
 from pumice import plugins
 from pumice.api import keys
+from pumice.api.meta import MAX_INT32
 from pumice.api.names import default_task_name
 from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob, DraftPodSpec, DraftSpec, DraftTask
 from pumice.webhook.rules.jobs.depends_on import PLUGIN, launch_order
-from pumice.webhook.rules.jobs.min_available import MAX_INT32
 from pumice.webhook.rules.rule import warned
 
 DEFAULT_RETRIES = 3

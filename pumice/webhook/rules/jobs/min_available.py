@@ -4,10 +4,9 @@ Sums are Python integers, so nothing overflows here. Values that would overflow 
 """
 
 from pumice.api.jobs import Job, Task
+from pumice.api.meta import MAX_INT32
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule, stricter, warned
-
-MAX_INT32 = 2**31 - 1
 
 JOB_NO_TASKS = Rule(
     "JOB-NO-TASKS",

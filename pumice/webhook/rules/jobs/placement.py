@@ -10,10 +10,11 @@ divided task is scaled by changing both (`updates.py`). Numbers are of any size,
 from typing import Any
 
 from pumice.api.jobs import Job, PartitionPolicy, Task
+from pumice.api.meta import MAX_INT32
 from pumice.api.quantities import MILLI, parse_milli
 from pumice.api.raw import object_in
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.jobs.min_available import MAX_INT32, bounds
+from pumice.webhook.rules.jobs.min_available import bounds
 from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.templates.table import entries
 

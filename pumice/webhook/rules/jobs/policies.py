@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from pumice.api.durations import duration_problem, parse_nanoseconds
 from pumice.api.jobs import ACTIONS, Job, LifecyclePolicy
+from pumice.api.meta import MAX_INT32
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.jobs.min_available import JOB_OVERFLOW, MAX_INT32
+from pumice.webhook.rules.jobs.min_available import JOB_OVERFLOW
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
 EVENTS = (

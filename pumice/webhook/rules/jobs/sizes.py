@@ -46,16 +46,7 @@ _ROOM_IN_PODS = 2 * 1024
 _ROOM_IN_GROUP = 84
 """Bytes reserved for annotations that the controller adds to a PodGroup, besides the list of copied keys."""
 
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""kubectl's copy of the Job, which its PodGroup does not get."""
-
-_COPIED = (
-    keys.PREEMPTABLE,
-    keys.COOLDOWN_TIME,
-    keys.REVOCABLE_ZONE,
-    keys.JDB_MIN_AVAILABLE,
-    keys.JDB_MAX_UNAVAILABLE,
-)
+_COPIED = (*keys.COPIED_ANNOTATIONS, *keys.BUDGETS)
 
 
 def handed_on(case: Case, job: Job) -> None:
@@ -73,7 +64,7 @@ def handed_on(case: Case, job: Job) -> None:
 
 
 def _of_group(case: Case, own: Mapping[str, str], labels: Mapping[str, str]) -> None:
-    copied = {key: text for key, text in own.items() if key != _LAST_APPLIED}
+    copied = {key: text for key, text in own.items() if key != keys.LAST_APPLIED}
     size = _size(copied.items())
     room = _ROOM_IN_GROUP + _size((key, ",") for key in (*copied, *labels))
     if size > (most := _LARGEST - room):
