@@ -24,7 +24,6 @@ class ResourceRequirements(ApiStruct, frozen=True):
 class ContainerPort(ApiStruct, frozen=True):
     """A port of a container; `host_port` 0 means none."""
 
-    name: str = ""
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
@@ -35,7 +34,6 @@ class Container(ApiStruct, frozen=True):
     """One container, as far as placement and accounting need it."""
 
     name: str = ""
-    image: str = ""
     resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None
     restart_policy: str = ""
@@ -48,7 +46,6 @@ class Toleration(ApiStruct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
 
 
 class NodeSelectorRequirement(ApiStruct, frozen=True):
@@ -198,10 +195,7 @@ class Terminated(ApiStruct, frozen=True):
 
 
 class ContainerWaiting(ApiStruct, frozen=True):
-    """Why a container does not run yet."""
-
-    reason: str = ""
-    message: str = ""
+    """A container does not run yet."""
 
 
 class ContainerState(ApiStruct, frozen=True):
@@ -233,7 +227,6 @@ class PodStatus(ApiStruct, frozen=True):
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     nominated_node_name: str = ""
-    pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: str | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, str | int | float] | None = None

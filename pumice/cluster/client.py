@@ -86,11 +86,6 @@ class Client:
         await self._transport.close()
 
     @property
-    def outages(self) -> int:
-        """Requests so far that reached no API server, from which all watches may be affected."""
-        return self._transport.outages
-
-    @property
     def connection(self) -> Connection:
         """The connection of this client."""
         return self._transport.connection

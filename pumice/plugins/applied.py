@@ -164,7 +164,7 @@ def _read(
         named = _named(entry.plugin, entry.origin)
         message = f"no argument is used: {named} failed to read them with {_told(error)}"
         parsed = read_arguments(spec, (), strict_upstream=strict_upstream, settings=settings)
-        return replace(parsed, problems=(ArgumentProblem(0, "", "", "", message),))
+        return replace(parsed, problems=(ArgumentProblem(0, "", message),))
 
 
 def _named(plugin: JobPlugin, origin: str) -> str:

@@ -32,7 +32,6 @@ class BadValueError(ValueError):
     """A word has the wrong type for its argument.
 
     Attributes:
-        expected: The expected type, for example `an integer`.
         upstream: The value that Volcano uses instead.
         accepted_upstream: Whether Volcano takes the value without complaint.
     """
@@ -41,7 +40,6 @@ class BadValueError(ValueError):
         self, expected: str, *, upstream: Any = None, accepted_upstream: bool = False
     ) -> None:
         super().__init__(f"expected {expected}")
-        self.expected = expected
         self.upstream = upstream
         self.accepted_upstream = accepted_upstream
 
@@ -189,8 +187,6 @@ class ArgumentProblem:
 
     Attributes:
         position: Index of the word in the plugin's list.
-        argument: Name of its flag; empty for a word without one.
-        found: The word or value.
         used: The value that is used instead, as a word; empty if there is none.
         message: The problem as one sentence.
         kept: Name of the flag with that value; empty if the flag is unknown.
@@ -198,8 +194,6 @@ class ArgumentProblem:
     """
 
     position: int
-    argument: str
-    found: str
     used: str
     message: str
     kept: str = ""
@@ -263,16 +257,12 @@ class _Fault:
     Attributes:
         position: Index of the word.
         argument: Flag that keeps its value; None if the flag is unknown.
-        name: Name of the flag as it was written.
-        found: The word or value.
         text: What is wrong.
         keeps: Text about the value that is used, with placeholders `{used}` and the flag's `{name}`.
     """
 
     position: int
     argument: Argument | None
-    name: str
-    found: str
     text: str
     keeps: str = "{used} is used instead"
 
@@ -280,12 +270,10 @@ class _Fault:
         """The problem, with what is used instead."""
         argument = self.argument
         if argument is None:
-            return ArgumentProblem(self.position, self.name, self.found, "", self.text)
+            return ArgumentProblem(self.position, "", self.text)
         kept, used = argument.name, shown(values[argument.name])
         message = f"{self.text}; {_outcome(self.keeps, kept, used)}"
-        return ArgumentProblem(
-            self.position, self.name, self.found, used, message, kept, self.keeps
-        )
+        return ArgumentProblem(self.position, used, message, kept, self.keeps)
 
 
 def _outcome(keeps: str, name: str, used: str) -> str:
@@ -325,18 +313,18 @@ class _ArgumentReader:
         elif (following := self._value_after()) is not None:
             self._set(argument, following, 2)
         else:
-            self._keep(argument, word, f"--{name} has no value")
+            self._keep(argument, f"--{name} has no value")
             self.position += 1
 
     def _set(self, argument: Argument, word: str, consumed: int) -> None:
         try:
             self.values[argument.name] = argument.kind.read(word)
         except ValueError as error:
-            self._keep(argument, word, f'bad value "{word}" for --{argument.name}: {error}')
+            self._keep(argument, f'bad value "{word}" for --{argument.name}: {error}')
         self.position += consumed
 
-    def _keep(self, argument: Argument, found: str, text: str) -> None:
-        self._report(_Fault(self.position, argument, argument.name, found, text))
+    def _keep(self, argument: Argument, text: str) -> None:
+        self._report(_Fault(self.position, argument, text))
 
     def _report(self, fault: _Fault) -> None:
         if len(self.faults) < _MOST_FAULTS:
@@ -350,9 +338,8 @@ class _ArgumentReader:
         if bare is not None:
             right = word if parse_bool(word) is not None else "true or false"
             hint = f"write --{bare.name}={right}"
-        name = bare.name if bare is not None else ""
         text = f'"{word}" is not a flag and is ignored: {hint}'
-        self._report(_Fault(self.position, bare, name, word, text, _IS))
+        self._report(_Fault(self.position, bare, text, _IS))
 
     def _unknown(self, name: str, value: str | None) -> None:
         if len(self.faults) < _MOST_FAULTS:  # the closest name takes time to find
@@ -364,14 +351,14 @@ class _ArgumentReader:
 
     def _unknown_fault(self, name: str) -> _Fault:
         meant = closest(name, self.spec.names)
-        word, text = self.vector[self.position], f"unknown argument --{name} is ignored"
+        text = f"unknown argument --{name} is ignored"
         if meant is not None:
             text += f' (did you mean "--{meant}"?)'
         else:
             known = ", ".join(f"--{each}" for each in self.spec.names)
             text += f" (known: {known})" if known else " (it takes no arguments)"
         argument = None if meant is None else self.spec.get(meant)
-        return _Fault(self.position, argument, name, word, text, _IS)
+        return _Fault(self.position, argument, text, _IS)
 
     def _next(self) -> str | None:
         following = self.position + 1

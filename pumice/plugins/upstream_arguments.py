@@ -33,18 +33,12 @@ def parse_upstream(spec: ArgumentSpec, vector: Sequence[str]) -> Parsed:
         flag = split_flag(word)
         argument = spec.get(flag[0]) if flag else None
         if flag is None or argument is None or argument.ours:
-            problem = _stop(position, "", word, "", f'"{word}" is no argument of this plugin')
+            problem = _stop(position, "", f'"{word}" is no argument of this plugin')
             break
         value, consumed = _value(argument, flag[1], vector, position)
         if value is None:
             used = shown(values.get(argument.name, argument.default))
-            problem = _stop(
-                position,
-                argument.name,
-                word,
-                used,
-                f"--{argument.name} has no value; {used} is used",
-            )
+            problem = _stop(position, used, f"--{argument.name} has no value; {used} is used")
             break
         problem = _assign(values, argument, value, position)
         position += consumed
@@ -75,15 +69,15 @@ def _assign(
             return None
         used = shown(error.upstream)
         fault = f'bad value "{word}" for --{argument.name}: {error}; {used} is used instead'
-        return _stop(position, argument.name, word, used, fault)
+        return _stop(position, used, fault)
     except ValueError as error:
         # A type that Volcano does not have: there is no upstream result to reproduce.
         used = shown(values.get(argument.name, argument.default))
         fault = f'bad value "{word}" for --{argument.name}: {error}'
-        return _stop(position, argument.name, word, used, fault)
+        return _stop(position, used, fault)
     return None
 
 
-def _stop(position: int, argument: str, found: str, used: str, message: str) -> ArgumentProblem:
+def _stop(position: int, used: str, message: str) -> ArgumentProblem:
     text = f"{message}, and the arguments after it are ignored"
-    return ArgumentProblem(position, argument, found, used, text)
+    return ArgumentProblem(position, used, text)

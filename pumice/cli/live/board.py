@@ -53,7 +53,6 @@ class Board:
             namespace: The only namespace to show; None for all that may be read.
         """
         self.version = 0
-        self._client = client
         self._config = config
         option = config.plugin(fairshare.NAME)
         usage = fairshare.storage(option.arguments) if option is not None else None
