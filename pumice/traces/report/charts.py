@@ -103,11 +103,9 @@ def time_axis(begin: float, end: float) -> tuple[ChartAxis, list[tuple[float, st
     return axis, [(axis.at(each), human_duration(each)) for each in times]
 
 
-def level_axis(
-    most: float, *, percent: bool = False, height: int = HEIGHT
-) -> tuple[ChartAxis, list[tuple[float, str]]]:
+def level_axis(most: float, *, percent: bool = False) -> tuple[ChartAxis, list[tuple[float, str]]]:
     """The vertical axis from 0, and its labels."""
-    axis = ChartAxis(0.0, 1.0 if percent else most, height - BOTTOM, TOP)
+    axis = ChartAxis(0.0, 1.0 if percent else most, HEIGHT - BOTTOM, TOP)
     if percent:
         return axis, [(axis.at(part), f"{part:.0%}") for part in (0, 0.25, 0.5, 0.75, 1)]
     levels = {0, round(axis.high / 2, 2), axis.high}

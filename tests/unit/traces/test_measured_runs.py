@@ -11,8 +11,7 @@ from pumice.api.nodes import Node
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.comparison import differences
-from pumice.traces.exact import Period, Ticks
-from pumice.traces.measures import measure, measured_period
+from pumice.traces.measures import Period, Ticks, measure, measured_period
 from pumice.traces.records import Past
 from tests.kit.builders import node, task
 from tests.kit.recomputed import recomputed
