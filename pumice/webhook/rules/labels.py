@@ -3,8 +3,10 @@
 Also the numbers of labels and annotations, which Kubernetes does not limit: each component keeps those of all pods.
 """
 
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
+from typing import Protocol
 
+from pumice.api.meta import ObjectMeta
 from pumice.api.names import label_value_problem, qualified_name_problem
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
@@ -39,6 +41,21 @@ def not_many(
         if found is not None and len(found) > most:
             message = f"must have at most {most} entries, found {len(found)}"
             case.report(rule, f"{path}.{field}", message, excess=len(found))
+
+
+class _Labelled(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+def not_many_on(rule: Rule) -> Callable[[Case, _Labelled], None]:
+    """A check of the numbers of labels and annotations of an object to which others add some."""
+
+    def check(case: Case, found: _Labelled) -> None:
+        meta = found.metadata
+        not_many(case, rule, "metadata", meta.labels, meta.annotations, added=ADDED)
+
+    return check
 
 
 def label_problems(labels: Mapping[str, str] | None) -> Iterator[Problem]:

@@ -19,7 +19,7 @@ from pumice.api.names import qualified_name_problem
 from pumice.api.podgroups import PodGroup, PodGroupSpec, SubGroupPolicy
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.drafts import DraftGroupMeta, DraftPodGroup
-from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, not_many
+from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, not_many_on
 from pumice.webhook.rules.references import (
     POD_GROUP,
     check_topology,
@@ -132,11 +132,6 @@ _PLACED = ("Running", "Unknown")
 """Phases of PodGroups whose pods have places."""
 
 
-def _not_many(case: Case, group: PodGroup) -> None:
-    meta = group.metadata
-    not_many(case, PG_MANY_LABELS, "metadata", meta.labels, meta.annotations, added=ADDED)
-
-
 def _queue(case: Case, group: PodGroup) -> None:
     if group.spec.queue:
         queue_reference(case, POD_GROUP, group.spec.queue)
@@ -237,7 +232,7 @@ CHECKS: tuple[Check[PodGroup], ...] = (
     (POD_GROUP.priority, _priority),
     (PG_PART_NAME, _names),
     (PG_PART_SIZE, _parts),
-    (PG_MANY_LABELS, _not_many),
+    (PG_MANY_LABELS, not_many_on(PG_MANY_LABELS)),
 )
 """The checks of a PodGroup, in the order in which problems are reported."""
 

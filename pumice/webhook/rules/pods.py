@@ -17,7 +17,7 @@ from pumice.webhook.patches import escape
 from pumice.webhook.rules import not_here_yet
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.drafts import DraftPod, DraftPodPlace
-from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, not_many
+from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, not_many_on
 from pumice.webhook.rules.resource_groups import ResourceGroup
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
@@ -131,15 +131,10 @@ def _cool_down(case: Case, labels: object, annotations: object, path: str) -> No
             case.report(POD_COOLDOWN, f"{path}.{field}[{keys.COOLDOWN_TIME}]", problem)
 
 
-def _not_many(case: Case, pod: Pod) -> None:
-    meta = pod.metadata
-    not_many(case, POD_MANY_LABELS, "metadata", meta.labels, meta.annotations, added=ADDED)
-
-
 CHECKS: tuple[Check[Pod], ...] = (
     (POD_JDB_INT, _disruption_budget),
     (POD_COOLDOWN, _pod_cool_down),
-    (POD_MANY_LABELS, _not_many),
+    (POD_MANY_LABELS, not_many_on(POD_MANY_LABELS)),
     (not_here_yet.NOT_HERE_YET, not_here_yet.pod),
 )
 """The checks of a Pod, in the order in which problems are reported."""

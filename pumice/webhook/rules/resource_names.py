@@ -67,6 +67,11 @@ def amount_problem(value: object, name: str = "") -> str | None:
         amount = parse_milli(value)
     except QuantityError as error:
         return str(error)
+    return count_problem(value, amount, name)
+
+
+def count_problem(value: object, amount: int, name: str) -> str | None:
+    """Explain why a resource cannot have a quantity, which is also given in milli-units: a negative one, or a fraction of what is counted."""
     if amount < 0:
         return f"must be greater than or equal to 0, found {value}"
     return f"must be an integer, found {value}" if amount % MILLI and is_integer(name) else None

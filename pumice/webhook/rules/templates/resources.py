@@ -16,6 +16,7 @@ from pumice.webhook.rules.resource_names import (
     HUGE_PAGES,
     SPELLING,
     container_resource_problem,
+    count_problem,
     hint,
     is_integer,
     is_shared,
@@ -137,13 +138,10 @@ def judge_by(name_problem: Callable[[str, bool], str | None]) -> Judge:
 
 def _broken_by(name: str, value: object, amount: int) -> Broken | None:
     """The rule that a quantity breaks, also given in milli-units."""
-    if amount < 0:
-        return TPL_QUANTITY, f"must be greater than or equal to 0, found {value}"
-    if is_integer(name):
-        if amount % MILLI:
-            return TPL_QUANTITY, f"must be an integer, found {value}"
-        if amount > _MOST_COUNTED:
-            return TPL_QUANTITY, f"must be at most {_MOST_COUNTED // MILLI}, found {value}"
+    if problem := count_problem(value, amount, name):
+        return TPL_QUANTITY, problem
+    if amount > _MOST_COUNTED and is_integer(name):
+        return TPL_QUANTITY, f"must be at most {_MOST_COUNTED // MILLI}, found {value}"
     if name in ("memory", "ephemeral-storage"):
         if amount % MILLI:
             problem = "is a fractional number of bytes; m is for thousandths, M and Mi for millions"
