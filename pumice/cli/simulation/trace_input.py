@@ -48,7 +48,7 @@ class TraceInput:
         """Read all files, and report on stderr what is left out of them.
 
         Raises:
-            UserError: A file cannot be read, or there are no jobs or no nodes.
+            UserError: A file cannot be read, or there are no nodes.
         """
         names = options.trace or []
         if [*names, *state].count("-") > 1:
@@ -61,8 +61,6 @@ class TraceInput:
             raise UserError(plain(str(error))) from None
         self.trace = trace = _in_one_queue(trace, options.queue)
         _report(trace, self.title)
-        if not trace.jobs:
-            raise UserError(plain(f"{self.title}: there is no job in it, so nothing to simulate"))
         manifests = named(read(state)) if state else []
         self._given = SimulationInput.of(each for each in manifests if not _is_job(each))
         if ignored := sum(_is_job(each) for each in manifests):
