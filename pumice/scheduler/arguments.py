@@ -110,7 +110,6 @@ class Arguments:
     ) -> None:
         self._declared = {argument.name + argument.suffix: argument for argument in declared}
         self._values: dict[str, Value] = {}
-        self._defaults: dict[str, Value] = {}
         warnings = []
         problems = []
         seen = set()
@@ -143,6 +142,8 @@ class Arguments:
                 )
                 continue
             self._values[name] = read
+        plain = {name: each for name, each in self._declared.items() if not each.is_prefix}
+        self._known = {name: each.default for name, each in plain.items()} | self._values
         self.warnings = tuple(warnings)
         self.problems = tuple(problems)
 
@@ -191,14 +192,12 @@ class Arguments:
         return names_in(self.text(name))
 
     def _get(self, name: str) -> Value:
-        found = self._values.get(name)
-        if found is None:
-            found = self._defaults.get(name)
+        found = self._known.get(name)
         if found is None:
             argument = self._argument(name)
             if argument is None:
                 raise KeyError(f"argument {name} is not declared")
-            found = self._defaults[name] = argument.default
+            found = self._known[name] = argument.default
         return found
 
 
