@@ -5,17 +5,28 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from pumice.scheduler.actions.elect import restore
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.budget import Budget
-from pumice.scheduler.points import RECLAIMING, Extensions
+from pumice.scheduler.model.facts import NodeFacts
+from pumice.scheduler.model.rows import Rows
+from pumice.scheduler.points import (
+    RECLAIMING,
+    Extension,
+    Extensions,
+    FilterPoint,
+    FilterResult,
+    PodClass,
+)
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.specs import ActionSpec, PluginSpec
+from pumice.scheduler.specs import ActionSpec, LastingPlugin, PluginSpec
 from pumice.scheduler.state.watched_cluster import ClusterState
 
 SWITCHES: Mapping[str, bool] = {
@@ -111,6 +122,14 @@ def unmeasured(_step: Step, _name: str) -> AbstractContextManager[None]:
     return _UNMEASURED
 
 
+class _Lasting(NamedTuple):
+    """What serves the sessions of a configuration of lasting plugins: these, and what they have registered."""
+
+    config: Config
+    plugins: tuple[LastingPlugin, ...]
+    extensions: Extensions
+
+
 def open_session(
     state: ClusterState,
     config: Config,
@@ -123,16 +142,14 @@ def open_session(
     Raises:
         Exception: A plugin failed; the state is as before.
     """
-    session = Session(state, frozenset(spec.name for spec, _ in config.actions), now, budget)
+    known, state.lasting = state.lasting, None
+    lasting = known if isinstance(known, _Lasting) and known.config is config else None
+    actions = frozenset([spec.name for spec, _ in config.actions])
+    session = Session(state, actions, now, budget, lasting and lasting.extensions)
     state.usage.begin_session()
     try:
-        for option in config.plugins:
-            with measure("plugin", option.spec.name):
-                plugin = option.spec.build(option.arguments)
-                plugin.open(
-                    session.view,
-                    Registrar(session.extensions, option.spec.name, option.tier, option.switches),
-                )
+        is_reopened = lasting is not None and _reopen(lasting, session, measure)
+        state.lasting = lasting if is_reopened else _open(config, session, measure)
         state.usage.stop_unless_asked()
         if "elect" in session.view.actions:
             restore(session)
@@ -140,6 +157,41 @@ def open_session(
         session.close()
         raise
     return session
+
+
+def _reopen(lasting: _Lasting, session: Session, measure: Measure) -> bool:
+    """Begin a session with the plugins of the one before; False if one of them would register other functions."""
+    for option, plugin in zip(lasting.config.plugins, lasting.plugins, strict=True):
+        with measure("plugin", option.spec.name):
+            if not plugin.reopen(session.view):
+                return False
+    return True
+
+
+def _open(config: Config, session: Session, measure: Measure) -> _Lasting | None:
+    """Build all plugins and have them register; None if one of them does not last."""
+    extensions = session.extensions
+    extensions.clear()
+    judge = FilterPoint(partial(_unready, session.state.facts), "fixed", by_rules=True)
+    extensions.node_filter.append(Extension(-1, "", judge))
+    lasting: list[LastingPlugin] = []
+    for option in config.plugins:
+        with measure("plugin", option.spec.name):
+            plugin = option.spec.build(option.arguments)
+            plugin.open(
+                session.view,
+                Registrar(extensions, option.spec.name, option.tier, option.switches),
+            )
+        lasting += [plugin] if isinstance(plugin, LastingPlugin) else []
+    is_whole = len(lasting) == len(config.plugins)
+    return _Lasting(config, tuple(lasting), extensions) if is_whole else None
+
+
+def _unready(facts: NodeFacts, _pods: PodClass, rows: Rows) -> FilterResult | None:
+    unready = facts.unready[rows.index]
+    if not unready.any():
+        return None
+    return FilterResult(unready.astype(np.int64), ("node(s) were not ready",))
 
 
 def idle_actions(config: Config) -> tuple[str, ...]:

@@ -4,9 +4,10 @@ Plugins register functions when a session opens (`registrar.py`); `session/answe
 `docs/scheduler` follow from the rows of `Extensions`.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import Any, Generic, Literal, NamedTuple, Protocol, Self, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -40,8 +41,6 @@ SortKey = Any
 
 Step = Literal["valid", "gate", "share", "check", "filter", "ready"]
 """Where plugins refuse a gang: as such, at its queue's gate, by shares, for the shape of a pod, by nodes, and because it is not ready."""
-
-_STEPS: tuple[Step, ...] = get_args(Step)
 
 Scope = Literal["fixed", "row", "all"]
 """What a placement changes about an answer: nothing, the row of the node, or any row.
@@ -311,13 +310,13 @@ class Point(Generic[T]):
     def __set_name__(self, _: type, name: str) -> None:
         self.name = name
 
-    @overload
-    def __get__(self, found: None, _: type) -> Self: ...
-    @overload
-    def __get__(self, found: "Extensions", _: type) -> list[Extension[T]]: ...
-    def __get__(self, found: "Extensions | None", _: type) -> Self | list[Extension[T]]:
-        """The point itself, or what is registered in a session: an empty list, which from now on is the attribute."""
-        return self if found is None else found.__dict__.setdefault(self.name, [])
+    if TYPE_CHECKING:  # the class `Extensions` has the point itself, an instance what is registered
+
+        @overload
+        def __get__(self, found: None, _: type) -> "Point[T]": ...
+        @overload
+        def __get__(self, found: "Extensions", _: type) -> list[Extension[T]]: ...
+        def __get__(self, found: Any, _: type) -> Any: ...
 
 
 class Extensions:
@@ -368,6 +367,11 @@ class Extensions:
     # fmt: on
 
     def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what is registered."""
+        vars(self).update({name: [] for name in _POINTS})
         self.queue_epochs: list[Callable[[], int]] = []
         self.queue_groups: list[QueueGroups] = []
         self.queue_room: list[Callable[[Queue], Ints]] = []
@@ -381,7 +385,7 @@ class Extensions:
         self.gate_classes: list[Callable[[JobInfo], Hashable]] = []
         self.gate_rooms: list[tuple[int, Callable[[JobInfo], Ints]]] = []
         self.entitled_rooms: list[Callable[[JobInfo], Ints]] = []
-        self.causes: dict[Step, int] = dict.fromkeys(_STEPS, 0)
+        self.causes: dict[Step, int] = defaultdict(int)
         self.most_domains: int | None = None
         self.moving_job_order = False
         self.moving_task_order = self.needs_minimum = self.ignores_network = False
@@ -390,3 +394,6 @@ class Extensions:
     def points(cls) -> dict[str, Point[Any]]:
         """The points by name."""
         return {name: each for name, each in vars(cls).items() if isinstance(each, Point)}
+
+
+_POINTS = tuple(Extensions.points())

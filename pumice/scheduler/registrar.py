@@ -59,14 +59,7 @@ class Registrar:
     def __init__(
         self, extensions: Extensions, plugin: str, tier: int, switches: Mapping[str, bool]
     ) -> None:
-        """Create a registrar for one plugin.
-
-        Args:
-            extensions: The registry that the plugin's functions are added to.
-            plugin: Name of the plugin.
-            tier: Number of its tier, from 0.
-            switches: All its switches with their values.
-        """
+        """Create a registrar that adds what a plugin of a tier, from 0, registers; with all its switches and their values."""
         self._extensions = extensions
         self._plugin = plugin
         self._tier = tier
@@ -142,8 +135,7 @@ class Registrar:
                 from the job's PodGroup and pods alone. Jobs that are alike to all plugins share an answer until one enters or a pod is placed.
             room: The most that a job with the queue and the priority of a job may need, by column: those that need more of any resource are
                 rejected by `vote`. It follows what enters.
-            is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are
-                reserved.
+            is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are reserved.
         """
         found = self._extensions
         if self._add(Extensions.job_enqueueable, vote, wakes):
@@ -163,9 +155,7 @@ class Registrar:
     ) -> None:
         """Register a check whether the queue of a job may reclaim what the job needs at least; jobs of equal priority and needs in a queue share an answer.
 
-        Args:
-            check: The function.
-            room: The most that a job in the queue of a job may need of each resource, by column, for it to be true.
+        It is true of none that needs more of a resource than `room` says for the queue of a job, by column.
         """
         found = self._extensions
         if self._add(Extensions.job_entitled, check):
@@ -178,12 +168,9 @@ class Registrar:
         wakes: Cause = Cause.ANY,
         needs_minimum: bool = False,
     ) -> None:
-        """Register a check whether the placements of a job may be committed.
+        """Register a check whether the placements of a job may be committed; `needs_minimum` if it is never true of less than its minimum of pods.
 
-        Args:
-            check: The function.
-            wakes: What the answer depends on besides the pods of the job that have places.
-            needs_minimum: Whether it is never true of a job with less than its minimum of pods.
+        The answer depends on what `wakes` says, besides the pods of the job that have places.
         """
         is_on = self._add(Extensions.job_ready, check, wakes)
         self._extensions.needs_minimum |= is_on and needs_minimum
@@ -249,10 +236,7 @@ class Registrar:
                 one of these, a priority or the configuration changes.
             why: Says why it spares pods, for the reasons of gangs that wait.
         """
-        found = self._extensions
-        self._add_victims(
-            Extensions.preemptable, found.preemptor_classes, check, by, why, lasts=lasts
-        )
+        self._add_victims(Extensions.preemptable, check, by, why, lasts=lasts)
 
     def reclaimable(
         self,
@@ -263,26 +247,24 @@ class Registrar:
         why: WhySpared | None = None,
     ) -> None:
         """Register which running pods may be evicted for a pod of another queue; as for `preemptable`."""
-        found = self._extensions
-        self._add_victims(
-            Extensions.reclaimable, found.reclaimer_classes, check, by, why, lasts=lasts
-        )
+        self._add_victims(Extensions.reclaimable, check, by, why, lasts=lasts)
 
     def _add_victims(
         self,
         point: Point[VictimCheck],
-        classes: list[Callable[[Preemptor], Hashable]],
         check: VictimCheck,
         by: Callable[[Preemptor], Hashable],
         why: WhySpared | None,
         *,
         lasts: bool,
     ) -> None:
+        found = self._extensions
         if self._add(point, check):
-            self._extensions.lasting_classes |= {by} if lasts else set()
-            classes.extend([by] if by not in (*classes, any_preemptor) else [])
-            if why is not None:
-                self._extensions.why_spared[self._plugin] = why
+            found.lasting_classes |= {by} if lasts else set()
+            is_own = point is Extensions.preemptable
+            classes = found.preemptor_classes if is_own else found.reclaimer_classes
+            classes += [] if by in (*classes, any_preemptor) else [by]
+            found.why_spared |= {self._plugin: why} if why is not None else {}
 
     def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
         """Register the order in which queues lose pods: the one with the smaller key first; the second queue is the preemptor's.
@@ -294,9 +276,7 @@ class Registrar:
     def victim_tasks(self, choose: Callable[[], Iterable[TaskInfo]], *, every: float = 0.0) -> None:
         """Register a choice of running pods to evict without a preemptor.
 
-        Args:
-            choose: The function.
-            every: Seconds after it has named some in which it is not asked again; a cycle runs when they are over.
+        When it has named some, it is not asked again for `every` seconds; a cycle runs when they are over.
         """
         self._add(Extensions.victim_tasks, VictimPoint(choose, every))
 
@@ -321,8 +301,7 @@ class Registrar:
     def alike_queues(self, kind: Callable[[str], Hashable] = lambda _: None) -> None:
         """Register which queues are alike to the filters and scores of this plugin: those with equal values, by default all.
 
-        Pods of one shape then share what was found out about nodes, whichever of these queues they are in. Without this a
-        filter or score is asked for each queue again.
+        Pods of one shape then share what was found out about nodes. Without this a filter or score is asked for each queue again.
         """
         self._extensions.queue_kinds[self._plugin] = kind
 
@@ -342,23 +321,18 @@ class Registrar:
         Args:
             judge: The function.
             scope: How far a placement changes its answers.
-            by_rules: Promise that its answers do not depend on what pods request (`vector`, `needs`), so that shapes which
-                differ in that alone share them.
+            by_rules: Promise that its answers do not depend on what pods request (`vector`, `needs`): shapes that differ in that alone share them.
             wakes: What its answers depend on.
         """
-        point = FilterPoint(judge, scope, by_rules)
-        self._add(Extensions.node_filter, point, wakes)
+        self._add(Extensions.node_filter, FilterPoint(judge, scope, by_rules), wakes)
 
     def domain_filter(
         self, build: Callable[[PodClass], DomainFilter | None], *, wakes: Cause = Cause.ANY
     ) -> None:
         """Register a filter of nodes for a class of pods, if a placement changes the results of a whole domain of nodes.
 
-        Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_be_helped` only.
-
-        Args:
-            build: Makes the filter of a ranking; None where there is nothing to object to, whatever is placed.
-            wakes: What its answers depend on.
+        Answers may become looser while pods of a gang are placed, for shapes with `PeerRules.may_be_helped` only. `build` makes the filter of a
+        ranking; None where there is nothing to object to, whatever is placed.
         """
         self._add(Extensions.domain_filter, build, wakes)
 
@@ -367,9 +341,7 @@ class Registrar:
     ) -> None:
         """Register scores of nodes, if a placement changes the values of a whole domain of nodes; as `domain_filter`.
 
-        Args:
-            build: Makes the scores of a ranking; None where they are all equal.
-            is_even: Whether nodes of one domain of the network have equal scores, so that these are not asked for where one was chosen.
+        They are `is_even` if nodes of one domain of the network have equal scores, so that these are not asked for where one was chosen.
         """
         self._add(Extensions.domain_score, DomainScorePoint(build, is_even))
 
@@ -390,8 +362,7 @@ class Registrar:
             ranked: Let the best nodes of this scorer be the only ones that later scorers and the sum of
                 the unranked may choose from. For intentions that must not drown in a sum.
             by_rules: Promise that its values do not depend on what pods request, as in `node_filter`.
-            amounts_only: Promise that its values follow from the amounts of a row and the pod alone, so that rows with equal
-                amounts share them.
+            amounts_only: Promise that its values follow from the amounts of a row and the pod alone: rows with equal amounts share them.
         """
         point = ScorePoint(score, scope, ranked, by_rules, amounts_only)
         self._add(Extensions.node_score, point)
@@ -405,14 +376,11 @@ class Registrar:
     ) -> None:
         """Register which gangs with a `networkTopology` get a domain; without such a plugin a gang with mode hard waits.
 
-        Args:
-            wants: The function.
-            most_domains: Domains at which an eviction for one gang looks at most; the least of several plugins counts.
+        An eviction for one gang looks at `most_domains` at most; the least of several plugins counts.
         """
-        is_on = self._add(Extensions.domain_search, wants)
-        if is_on and most_domains is not None:
-            known = self._extensions.most_domains
-            self._extensions.most_domains = min(most_domains, known or most_domains)
+        found = self._extensions
+        if self._add(Extensions.domain_search, wants) and most_domains is not None:
+            found.most_domains = min(most_domains, found.most_domains or most_domains)
 
     def ignore_network(self) -> None:
         """Let gangs be placed as if they had no `networkTopology`."""

@@ -18,13 +18,27 @@ class Plugin(Protocol):
         """Register functions for this session."""
 
 
+class LastingPlugin:
+    """A plugin that is built and registers once, as long as the configuration stays the same and has no plugins of other kinds.
+
+    What it keeps of a session it begins again in each.
+    """
+
+    _session: SessionView
+
+    def reopen(self, session: SessionView) -> bool:
+        """Begin another session; False if it would register other functions for it, so that all plugins are built again."""
+        self._session = session
+        return True
+
+
 class PluginSpec(msgspec.Struct, frozen=True):
     """A scheduler plugin.
 
     Attributes:
         name: Name in the configuration file.
         summary: What it decides, one sentence.
-        build: Makes the plugin for one session.
+        build: Makes the plugin: for one session, unless it is a `LastingPlugin`.
         arguments: Arguments that it understands.
         enforces: Fields of a Queue's spec that it enforces, of `capability`, `deserved` and `guarantee`.
         spans_tree: Whether, with switch `enableHierarchy`, these fields of a queue hold for all queues below it together.

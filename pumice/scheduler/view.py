@@ -22,7 +22,7 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.running_pods import Away, BudgetTable, RunningTable, are_away
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import PREEMPTING, RECLAIMING, Extension
+from pumice.scheduler.points import PREEMPTING, RECLAIMING, Extensions
 from pumice.scheduler.results import Event
 from pumice.scheduler.state.reserved_nodes import Reservation
 from pumice.scheduler.state.usage import UsageTable
@@ -32,6 +32,8 @@ from pumice.scheduler.waiting.parked import Cause
 
 Figure = Literal["deserved", "capacity", "real_capacity", "share", "overused"]
 """What plugins compute about queues: amounts by row and column for the first three, a number by row for the others."""
+
+_NONE = Extensions()
 
 
 class SessionView:
@@ -60,8 +62,7 @@ class SessionView:
         unplaced: Gangs that wait for something, also those that this session does nothing for.
         actions: Names of the configured actions.
         entered: Gangs that this session has let into their queue, by key.
-        entitled: Which plugins say that the queue of a gang may take back what it needs; see `may_take_back`.
-        entitled_rooms: The most for which they say so; see `room_to_take_back`.
+        extensions: What plugins have registered.
         seems_to_fit: Whether a gang may find room in this session, as far as is known before it is tried.
     """
 
@@ -107,8 +108,7 @@ class SessionView:
         self._reclaims = not actions.isdisjoint(RECLAIMING)
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entered: Mapping[str, JobInfo] = {}
-        self.entitled: Sequence[Extension[Callable[[JobInfo], bool]]] = ()
-        self.entitled_rooms: Sequence[Callable[[JobInfo], Ints]] = ()
+        self.extensions = _NONE
         self._away: Away | None = None
         self._yielding: dict[tuple[int, int], Ints] = {}
 
@@ -117,7 +117,7 @@ class SessionView:
         reads_network = self.reads_network()
         self.reads_network = lambda: reads_network
         self.seems_to_fit = lambda _: True
-        self.entitled = self.entitled_rooms = ()
+        self.extensions = _NONE
 
     def column(self, resource: str) -> int | None:
         """Column of a resource; None when no node and no pod has ever named it."""
@@ -172,7 +172,7 @@ class SessionView:
     def may_take_back(self, job: JobInfo) -> bool:
         """True if `reclaim` or `gangreclaim` may make room for a gang's minimum, by the plugins' answers about its queue."""
         if self._reclaims:
-            for each in self.entitled:
+            for each in self.extensions.job_entitled:
                 if each.call(job):
                     return True
         return False
@@ -180,10 +180,11 @@ class SessionView:
     def room_to_take_back(self, job: JobInfo) -> Ints:
         """The most that a gang in the queue of a gang may need, by column, for `may_take_back` to be true."""
         room: Ints = np.zeros(self.shares.width, dtype=np.int64)
-        if self._reclaims and len(self.entitled_rooms) < len(self.entitled):
+        found = self.extensions
+        if self._reclaims and len(found.entitled_rooms) < len(found.job_entitled):
             room[:] = UNLIMITED  # a plugin does not say
         elif self._reclaims:
-            for each in self.entitled_rooms:
+            for each in found.entitled_rooms:
                 np.maximum(room, each(job), out=room)
         return room
 

@@ -13,11 +13,11 @@ from pumice.scheduler.model.axis import Bools, Floats
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 
 
-class Binpack:
+class Binpack(LastingPlugin):
     """Scores nodes by how full they would be."""
 
     def __init__(self, arguments: Arguments) -> None:

@@ -5,6 +5,7 @@ A queue states a limit (`spec.capability`), what it gets back when it needs it (
 above it, whose limits hold as well, and gangs belong into queues without others below them.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -25,7 +26,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -33,7 +34,7 @@ _NOT_DESERVING = 1.0
 """Share of a queue that deserves nothing."""
 
 
-class Capacity:
+class Capacity(LastingPlugin):
     """Limits, shares and victims of queues."""
 
     def __init__(self, arguments: Arguments) -> None:
@@ -41,21 +42,10 @@ class Capacity:
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register everything."""
-        in_tree = register.is_on("enableHierarchy")
-        self._session = session
-        self._table = table = session.shares
-        self._in_tree = in_tree
-        total = session.total()
-        self._rights = Entitlements.of(table, total, session.away, in_tree=in_tree)
-        self._held = table.tree if in_tree else table.allocated
-        self._limits = PathLimits(table.names, session.jobs, self._rights, self._held, total)
-        self._above = frozenset(self._rights.parents)
-        self._paths = [path[::-1] for path in self._rights.paths]
-        self._deserved: dict[int, tuple[tuple[int, int, int], ...]] = {}
-        self._known: dict[int, float] = {}
-        self._claims: Ints | None = None
-        self._leaving: Ints | None = None
-        groups = QueueGroups(self._groups, table.names) if in_tree else QueueGroups()
+        self._in_tree = register.is_on("enableHierarchy")
+        self._names: Sequence[str] = session.shares.names
+        self.reopen(session)
+        groups = QueueGroups(self._groups, self._names) if self._in_tree else QueueGroups()
         register.queue_order(self._key, groups=groups)
         register.allocatable(
             self._why_not_allocatable, wakes=Cause.SHARES, room=self._room, waits=self._waits
@@ -67,16 +57,31 @@ class Capacity:
         )
         register.job_enqueued(self._enter)
         register.job_entitled(self._is_entitled, room=self._room_to_reclaim)
-        if in_tree:
+        if self._in_tree:
             register.victim_queue_order(self._distance)
         register.on_allocate(self._note)
         register.on_deallocate(self._note)
+
+    def reopen(self, session: SessionView) -> bool:
+        """Begin a session with what queues are entitled to now."""
+        in_tree, total = self._in_tree, session.total()
+        self._table = table = session.shares
+        self._rights = Entitlements.of(table, total, session.away, in_tree=in_tree)
+        self._held = table.tree if in_tree else table.allocated
+        self._limits = PathLimits(table.names, session.jobs, self._rights, self._held, total)
+        self._above = frozenset(self._rights.parents)
+        self._paths = [path[::-1] for path in self._rights.paths]
+        self._deserved: dict[int, tuple[tuple[int, int, int], ...]] = {}
+        self._known: dict[int, float] = {}
+        self._claims: Ints | None = None
+        self._leaving: Ints | None = None
         session.publish("deserved", self._rights.deserved - self._rights.away * self._rights.named)
         session.publish("real_capacity", np.maximum(self._rights.real - self._rights.away, 0))
         session.publish("capacity", self._rights.capability)
         session.publish(
             "share", np.array([*map(self._share, range(len(table.names)))], dtype=np.float64)
         )
+        return super().reopen(session) and self._names is table.names
 
     # -- order -------------------------------------------------------------------------------
 

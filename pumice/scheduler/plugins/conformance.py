@@ -7,11 +7,11 @@ from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 
 
-class Conformance:
+class Conformance(LastingPlugin):
     """Spares critical pods."""
 
     def open(self, session: SessionView, register: Registrar) -> None:  # noqa: ARG002

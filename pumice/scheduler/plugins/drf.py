@@ -14,24 +14,23 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import QueueGroups
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 
 _EQUAL = 1e-6
 """Shares that differ by less count as equal where victims are looked for."""
 
 
-class Drf:
+class Drf(LastingPlugin):
     """Dominant resource fairness."""
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register orders and checks of victims."""
-        self._share = DominantShare(session.total())
-        self._away = session.away.gangs
+        self._in_tree = register.is_on("enableHierarchy")
+        self.reopen(session)
         register.job_order(self._of_job)
-        self._first: dict[tuple[str, int], float] = {}
         register.preemptable(self._may_go, by=self._starts_with)
-        if not register.is_on("enableHierarchy"):
+        if not self._in_tree:
             return
         tree = ShareTree(session, self._share, self._held)
 
@@ -47,6 +46,13 @@ class Drf:
         register.reclaimable(lambda *asked: hierarchical_victims(tree, session, *asked))
         register.on_allocate(lambda task, _: tree.note(_holder(session, task)))
         register.on_deallocate(lambda task, _: tree.note(_holder(session, task)))
+
+    def reopen(self, session: SessionView) -> bool:
+        """Begin a session; the tree of queues serves one."""
+        self._share = DominantShare(session.total())
+        self._away = session.away.gangs
+        self._first: dict[tuple[str, int], float] = {}
+        return not self._in_tree
 
     def _held(self, job: JobInfo) -> Ints:
         """What a job holds, without its pods on nodes that are not ready, which are not in the total either."""

@@ -12,7 +12,7 @@ from pumice.scheduler.model.tasks import PENDING, PIPELINED, SchedulingStatus
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -21,7 +21,7 @@ _BROKEN, _WITHOUT_PLACES, _READY = range(3)
 """Order of gangs that wait."""
 
 
-class Gang:
+class Gang(LastingPlugin):
     """All-or-nothing placement of gangs."""
 
     def open(self, _session: SessionView, register: Registrar) -> None:

@@ -22,7 +22,7 @@ from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.points import DomainFit, PodClass, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.view import SessionView
@@ -36,7 +36,7 @@ _OF_DOMAINS = Cause.DOMAIN | Cause.SIZES
 """Touched rows from which on all scores are computed again."""
 
 
-class NetworkTopologyAware:
+class NetworkTopologyAware(LastingPlugin):
     """Gives gangs domains of the network."""
 
     def __init__(self, arguments: Arguments) -> None:
@@ -47,20 +47,26 @@ class NetworkTopologyAware:
         self._fading = fading if fading >= 0 else _FADING
         most = arguments.integer("hypernode.gradient.evict.max-hypernodes")
         self._most_domains = most if most > 0 else _MOST_DOMAINS
-        self._table: _DomainTable | None = None
         self._is_for_all = arguments.flag("hypernode.binpack.normal-pod.enable")
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the search, and scores unless the weight is 0; those of nodes only where there are HyperNodes."""
-        self._session = session
+        self._has_hyper_nodes = session.levels.tree.has_hyper_nodes
+        self.reopen(session)
         register.alike_queues()
         register.domain_search(lambda _: True, most_domains=self._most_domains)
         register.job_enqueueable(self.vote, wakes=_OF_DOMAINS, by=_in_domain, is_about_nodes=True)
         if not self._weight:
             return
         register.domain_order(self.order)
-        if self._is_for_all and session.levels.tree.has_hyper_nodes:
+        if self._is_for_all and self._has_hyper_nodes:
             register.domain_score(self.by_domain, is_even=True)
+
+    def reopen(self, session: SessionView) -> bool:
+        """Begin a session, with the HyperNodes that there are now."""
+        self._table: _DomainTable | None = None
+        has_hyper_nodes = session.levels.tree.has_hyper_nodes
+        return super().reopen(session) and self._has_hyper_nodes == has_hyper_nodes
 
     def vote(self, job: JobInfo) -> Vote | Reason:
         """Keep out a gang if it, or a sub-group that it requires, must be in one domain, and none could hold it, not even an empty one."""

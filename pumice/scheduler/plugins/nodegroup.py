@@ -30,7 +30,7 @@ from pumice.scheduler.model.running_pods import VICTIMS
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -97,7 +97,7 @@ class GroupRules(msgspec.Struct, frozen=True):
         return score
 
 
-class NodeGroup:
+class NodeGroup(LastingPlugin):
     """Filters and scores nodes by the wishes of the queue."""
 
     def __init__(self, arguments: Arguments) -> None:
@@ -111,11 +111,20 @@ class NodeGroup:
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the filter and the scorer."""
-        self._session = session
         self._is_hierarchical = register.is_on("enableHierarchy")
         register.alike_queues(self._kind)
         register.node_filter(self._judge, by_rules=True, wakes=Cause.NODES)
         register.node_score(self._score, ranked=not self._is_volcano, by_rules=True)
+        self.reopen(session)
+        if self._limits:
+            self._count_used()
+            register.node_filter(self._judge_limits, scope="all", wakes=Cause.NODES)
+            register.on_allocate(lambda task, record: self._note(task, record.name, 1))
+            register.on_deallocate(lambda task, record: self._note(task, record.name, -1))
+
+    def reopen(self, session: SessionView) -> bool:
+        """Begin a session; what is counted for queues with limits serves one."""
+        self._session, had_limits = session, bool(self._limits)
         limits = [
             (name, text)
             for name, queue in session.queues.items()
@@ -123,11 +132,7 @@ class NodeGroup:
             and (text := queue.metadata.annotation(keys.NODE_GROUP_LIMITS))
         ]
         self._limits = {name: _read_limits(text) for name, text in sorted(limits)}
-        if self._limits:
-            self._count_used()
-            register.node_filter(self._judge_limits, scope="all", wakes=Cause.NODES)
-            register.on_allocate(lambda task, record: self._note(task, record.name, 1))
-            register.on_deallocate(lambda task, record: self._note(task, record.name, -1))
+        return not (had_limits or self._limits)
 
     def _kind(self, queue: str) -> str | None:
         """Queues that may use every node, and prefer none, are alike."""

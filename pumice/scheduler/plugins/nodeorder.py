@@ -10,14 +10,14 @@ from pumice.scheduler.plugins.pod_affinity import affinity_score
 from pumice.scheduler.plugins.topology_spread import spread_score
 from pumice.scheduler.points import DomainScore, PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 
 _FULL = 100
 _GPU = "nvidia.com/gpu"
 
 
-class NodeOrder:
+class NodeOrder(LastingPlugin):
     """Scores by load, balance, preferred node affinity, preferred taints, other pods and topology spread."""
 
     def __init__(self, arguments: Arguments) -> None:
@@ -32,6 +32,7 @@ class NodeOrder:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the scorers whose weight is not 0."""
         self._session = session
+        self._has_peers = session.peers.is_live
         register.alike_queues()
         if self._affinity:
             register.node_score(self._node_affinity, by_rules=True)
@@ -39,10 +40,14 @@ class NodeOrder:
             register.node_score(self._taint_toleration, by_rules=True)
         if self._least or self._most or self._balanced:
             register.node_score(self._load, scope="row", amounts_only=True)
-        if self._pods and session.peers.is_live:
+        if self._pods and self._has_peers:
             register.domain_score(self._by_pods)
-        if self._spread and session.peers.is_live:
+        if self._spread and self._has_peers:
             register.domain_score(self._by_spread)
+
+    def reopen(self, session: SessionView) -> bool:
+        """Begin another session; pods may have rules about others now."""
+        return super().reopen(session) and self._has_peers == session.peers.is_live
 
     def _by_pods(self, pods: PodClass) -> DomainScore | None:
         return affinity_score(self._session, pods, self._pods)

@@ -29,7 +29,7 @@ from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.points import Refusal, Vote, WordedOnce, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -38,7 +38,7 @@ _DEFAULT = 1.2
 _TOLERANCE = 0.1
 
 
-class Overcommit:
+class Overcommit(LastingPlugin):
     """Votes on gangs that want to enter their queue."""
 
     def __init__(self, arguments: Arguments) -> None:
@@ -47,15 +47,19 @@ class Overcommit:
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the vote."""
-        self._session = session
-        self._limit: Ints | None = None
-        self._known: tuple[JobInfo | None, Ints, list[int]] | None = None
-        self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
-        self._has_target = False
+        self.reopen(session)
         register.job_enqueueable(
             self._vote, wakes=Cause.SHARES, by=any_gang, room=self._room, is_about_nodes=True
         )
         register.job_enqueued(self._enter)
+
+    def reopen(self, session: SessionView) -> bool:
+        """Begin a session, in which nothing has entered yet."""
+        self._limit: Ints | None = None
+        self._known: tuple[JobInfo | None, Ints, list[int]] | None = None
+        self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
+        self._has_target = False
+        return super().reopen(session)
 
     def _limits(self) -> Ints:
         """What may be used and reserved, by column."""

@@ -33,7 +33,7 @@ from pumice.scheduler.plugins.volume_filters import VOLUME_ARGUMENTS, VolumeFilt
 from pumice.scheduler.points import DomainFilter, FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -54,7 +54,7 @@ _UNSUPPORTED = {
 _NOBODY: Mapping[str, PortUsers] = MappingProxyType({})
 
 
-class Predicates:
+class Predicates(LastingPlugin):
     """Filters of nodes by shape; the fixed ones are kept for as long as nodes do not change."""
 
     def __init__(self, arguments: Arguments) -> None:
@@ -76,12 +76,13 @@ class Predicates:
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the filters; those about claims and other pods only while pods have such rules."""
         self._session = session
+        self._has_peers, self._has_claims = session.peers.is_live, session.claims.are_mounted
         register.alike_queues()
         if self._unsupported:
             register.pod_check(self._why_unsupported, wakes=Cause.ITSELF)
         if not self._topology:
             register.ignore_network()
-        if session.claims.are_mounted:
+        if self._has_claims:
             self._register_volumes(session, register)
         register.node_filter(self._unschedulable, by_rules=True, wakes=Cause.NODES)
         if self._affinity:
@@ -90,10 +91,16 @@ class Predicates:
             register.node_filter(self._untolerated, by_rules=True, wakes=Cause.NODES)
         if self._ports:
             register.node_filter(self._port_conflicts, scope="row", wakes=Cause.NODES)
-        if self._pod_affinity and session.peers.is_live:
+        if self._pod_affinity and self._has_peers:
             register.domain_filter(self._by_pods, wakes=_OF_PEERS)
-        if self._spread and session.peers.is_live:
+        if self._spread and self._has_peers:
             register.domain_filter(self._by_spread, wakes=_OF_PEERS)
+
+    def reopen(self, session: SessionView) -> bool:
+        """Begin another session; pods may have rules about others now. Filters of claims serve one session."""
+        self._session = session
+        is_same = self._has_peers == session.peers.is_live
+        return is_same and not (self._has_claims or session.claims.are_mounted)
 
     def _register_volumes(self, session: SessionView, register: Registrar) -> None:
         volumes = VolumeFilters(session)

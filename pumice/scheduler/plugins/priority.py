@@ -14,13 +14,13 @@ from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PIPELINED
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 
 _STRICT = "strict-upstream"
 
 
-class Priority:
+class Priority(LastingPlugin):
     """Orders by priority, the higher first."""
 
     def __init__(self, arguments: Arguments) -> None:

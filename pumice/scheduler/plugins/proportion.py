@@ -13,7 +13,6 @@ from functools import cached_property, partial
 import numpy as np
 
 from pumice.api.queues import Queue
-from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.explain.deficits import (
     Deficit,
     deficit_text,
@@ -35,7 +34,7 @@ from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -44,17 +43,12 @@ _ROUNDING = 1e-14
 """Relative error of sums of fractions."""
 
 
-class Proportion:
+class Proportion(LastingPlugin):
     """Shares the cluster between queues by weight."""
-
-    def __init__(self, _arguments: Arguments) -> None:
-        self._refusals: dict[str, Reason] = {}
-        self._known_parts: dict[int, list[tuple[int, float]]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the checks."""
-        self._session = session
-        self._begin()
+        self.reopen(session)
         register.queue_order(self._key, groups=QueueGroups())
         register.overused(self._is_overused, wakes=Cause.SHARES)
         register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room, waits=self._waits)
@@ -66,12 +60,14 @@ class Proportion:
         register.job_enqueued(self._enter)
         register.job_entitled(self._is_entitled, room=self._room_to_reclaim)
 
-    def _begin(self) -> None:
-        """Note what the division starts from; it is made when it is asked for."""
-        shares = self._session.shares
-        away = self._session.away
+    def reopen(self, session: SessionView) -> bool:
+        """Begin a session: note what the division starts from; it is made when it is asked for."""
+        vars(self).clear()
+        self._refusals: dict[str, Reason] = {}
+        self._known_parts: dict[int, list[tuple[int, float]]] = {}
+        shares, away = session.shares, session.away
         self._of_specs = shares.limits
-        self._total: Ints = self._session.total()
+        self._total: Ints = session.total()
         self._away: Ints = away.held
         self._needed_away: Ints = away.needed
         self._capability: Ints = self._of_specs.capability
@@ -79,11 +75,11 @@ class Proportion:
         self._counted: Ints = shares.allocated - away.held
         self._requests: Ints = self._counted + shares.pending
         self._entered: Ints = np.zeros_like(self._counted)
-        publish = self._session.publish
-        publish("deserved", lambda: self.deserved)
-        publish("real_capacity", lambda: self._bounds[2])
-        publish("capacity", self._capability)
-        publish("share", self._shares)
+        session.publish("deserved", lambda: self.deserved)
+        session.publish("real_capacity", lambda: self._bounds[2])
+        session.publish("capacity", self._capability)
+        session.publish("share", self._shares)
+        return super().reopen(session)
 
     @cached_property
     def _bounds(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -301,6 +297,6 @@ def _whole(deserved: Floats) -> Ints:
 SPEC = PluginSpec(
     name="proportion",
     summary="Queues share the cluster by weight, within their guarantees and capabilities.",
-    build=Proportion,
+    build=lambda _: Proportion(),
     enforces=frozenset({"capability", "guarantee"}),
 )

@@ -24,7 +24,7 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.points import SortKey
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 
 _WEIGHT = "task-topology.weight"
@@ -35,7 +35,7 @@ _COLUMNS = 64
 _OUTSIDE = (1, 0, 0, 0, 0)
 
 
-class TaskTopologyPlugin:
+class TaskTopologyPlugin(LastingPlugin):
     """Orders pods by bucket and scores nodes by how much of a bucket they can hold."""
 
     def __init__(self, arguments: Arguments) -> None:
@@ -48,8 +48,18 @@ class TaskTopologyPlugin:
         self._repelled: dict[str, dict[str, Ints]] = {}
 
     def open(self, session: SessionView, register: Registrar) -> None:
-        """Build the buckets of the jobs that ask for it."""
-        self._session = session
+        """Register order and scores if any job asks for it."""
+        self.reopen(session)
+        if not self._jobs:
+            return
+        register.task_order(self.task_key, moves=self._is_volcano)
+        register.task_score(self.score, ranked=self._is_ranked)
+        register.on_allocate(self._on_allocate)
+        register.on_deallocate(self._on_deallocate)
+
+    def reopen(self, session: SessionView) -> bool:
+        """Build the buckets of the jobs that ask for it; they serve one session."""
+        self._session, had_jobs = session, bool(self._jobs)
         for job in session.waiting:
             annotations = job.group.metadata.annotations if job.group is not None else None
             if not annotations or not job.counts[PENDING]:
@@ -65,12 +75,7 @@ class TaskTopologyPlugin:
                 self._places[job.key] = {
                     bucket.index: place for place, bucket in enumerate(fullest)
                 }
-        if not self._jobs:
-            return
-        register.task_order(self.task_key, moves=self._is_volcano)
-        register.task_score(self.score, ranked=self._is_ranked)
-        register.on_allocate(self._on_allocate)
-        register.on_deallocate(self._on_deallocate)
+        return not (had_jobs or self._jobs)
 
     def _read(self, job: JobInfo, annotations: Mapping[str, str]) -> Buckets | None:
         rules = read_rules(annotations, job.key)

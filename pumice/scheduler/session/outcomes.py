@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 
+from pumice.api.queues import Queue
 from pumice.scheduler.budget import OverBudgetError, TimeShares
 from pumice.scheduler.explain.sentences import FitFailure
 from pumice.scheduler.model.jobs import JobInfo
@@ -55,6 +56,25 @@ class JobOutcome:
     waits_for_queue = False
     is_over_share = False
     stays_in_line = False
+
+
+def not_taken(job: JobInfo, queue: Queue | None) -> Reason:
+    """Why its queue does not take a job."""
+    details = {"queue": job.queue}
+    if queue is None:
+        reason, state = "QueueNotFound", ""
+        message = f"queue {job.queue} does not exist; create it or name another in spec.queue"
+    elif queue.is_open:
+        reason, state = "QueueNotForNamespace", "Open"
+        message = (
+            f"queue {job.queue} is not for namespace {job.namespace}; name another in spec.queue"
+        )
+        details["namespace"] = job.namespace
+    else:
+        reason, state = "QueueClosed", queue.status.state
+        message = f"queue {job.queue} is {state} and takes nothing in; it must be Open"
+        details["state"] = state
+    return Reason(reason, message, details, (job.queue, state))
 
 
 class JobTurn:

@@ -10,16 +10,16 @@ from pumice.scheduler.budget import TOO_SLOW, Budget, OverBudgetError, TimeShare
 from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.free_room import RowPlaces
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.rows import Rows, TouchedRows
+from pumice.scheduler.model.rows import TouchedRows
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, SchedulingStatus, TaskInfo
-from pumice.scheduler.points import Extension, Extensions, FilterPoint, FilterResult, PodClass
+from pumice.scheduler.points import Extensions
 from pumice.scheduler.results import Event, Reason
 from pumice.scheduler.session.answers import PluginAnswers
 from pumice.scheduler.session.empty_nodes import EmptyNodes
 from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.node_rankings import NodeRankings
 from pumice.scheduler.session.nominations import Nominations
-from pumice.scheduler.session.outcomes import JobError, JobOutcome, JobTurn
+from pumice.scheduler.session.outcomes import JobError, JobOutcome, JobTurn, not_taken
 from pumice.scheduler.session.refused_before import RefusedBefore
 from pumice.scheduler.session.statement import CommittedDecisions, Statement
 from pumice.scheduler.session.victims import EvictionFailure
@@ -67,11 +67,16 @@ class Session:
     """
 
     def __init__(
-        self, state: ClusterState, actions: frozenset[str], now: float, budget: Budget | None = None
+        self,
+        state: ClusterState,
+        actions: frozenset[str],
+        now: float,
+        budget: Budget | None = None,
+        extensions: Extensions | None = None,
     ) -> None:
-        """Begin a session without plugins on a settled state; see `options.open_session`."""
+        """Begin a session on a settled state, with what plugins have registered if they last; see `options.open_session`."""
         self.touched = TouchedRows(releases=state.nodes.are_any_leaving)
-        self.extensions = Extensions()
+        self.extensions = extensions or Extensions()
         self.answers = PluginAnswers(self.extensions, state.axis, self.touched)
         self.state = state
         self.now = now
@@ -100,8 +105,7 @@ class Session:
         waiting, renewed = self._select(budget)
         self.view = SessionView(state, now, actions, self.events, waiting, self.touched.log)
         self.view.entered = self.entered
-        self.view.entitled = self.extensions.job_entitled
-        self.view.entitled_rooms = self.extensions.entitled_rooms
+        self.view.extensions = self.extensions
         self.view.seems_to_fit = self._seems_to_fit
         self.view.reads_network = lambda: not self.extensions.ignores_network
         self._rankings = NodeRankings(state, self.view, self.extensions, self.touched)
@@ -117,9 +121,6 @@ class Session:
         self.empty_nodes = EmptyNodes(state, self.view.rows, self.suiting, self.view.reads_network)
         self.places = RowPlaces(self.view.rows, self.touched)
         self.levels = self.view.levels
-        self.extensions.node_filter.append(
-            Extension(-1, "", FilterPoint(self._readiness, "fixed", by_rules=True))
-        )
 
     def _select(self, budget: Budget | None) -> tuple[list[JobInfo], Collection[str]]:
         """The jobs that this session tries, and which of them in any case; the budget is divided among their namespaces."""
@@ -163,20 +164,7 @@ class Session:
         queue = self.state.queues.get(job.queue)
         if queue is not None and (self.state.gangs.takes(queue, job) or job.holding):
             return queue
-        details = {"queue": job.queue}
-        if queue is None:
-            reason, state = "QueueNotFound", ""
-            message = f"queue {job.queue} does not exist; create it or name another in spec.queue"
-        elif queue.is_open:
-            reason, state = "QueueNotForNamespace", "Open"
-            message = f"queue {job.queue} is not for namespace {job.namespace}; name another in spec.queue"
-            details["namespace"] = job.namespace
-        else:
-            reason, state = "QueueClosed", queue.status.state
-            message = f"queue {job.queue} is {state} and takes nothing in; it must be Open"
-            details["state"] = state
-        outcome = self.outcome(job)
-        outcome.refusal = Reason(reason, message, details, (job.queue, state))
+        self.outcome(job).refusal = not_taken(job, queue)
         return None
 
     # -- jobs that wait ----------------------------------------------------------------------
@@ -221,8 +209,7 @@ class Session:
 
     def ranking(self, task: TaskInfo, queue: str) -> NodeRanking:
         """The ranking of a pod's class."""
-        gang = "" if self.state.reservation is None else self._target(task)
-        return self._rankings.ranking(task, queue, gang)
+        return self._rankings.ranking(task, queue, self._target(task))
 
     def waits_for_queue(self, queue: Queue, task: TaskInfo) -> bool:
         """Whether a queue that may take a pod has room for it only once pods that terminate have ended."""
@@ -409,10 +396,3 @@ class Session:
         """
         self.view.end()
         vars(self).clear()
-
-    def _readiness(self, _pods: PodClass, rows: Rows) -> FilterResult | None:
-        unready = self.state.facts.unready[rows.index]
-        if not unready.any():
-            return None
-        codes: Ints = unready.astype("int64")
-        return FilterResult(codes, ("node(s) were not ready",))

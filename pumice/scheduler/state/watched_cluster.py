@@ -74,6 +74,7 @@ class ClusterState:
         usage: What namespaces have used, while plugin `fairshare` asks for it.
         published: What plugins have published about queues in the last session, or how to compute it; see `SessionView.publish`.
         rounds: Which gangs earlier cycles did not reach.
+        lasting: Plugins that serve several sessions, as `open_session` keeps them.
         sought: Version and moment at which an action last looked for victims for all gangs, by the action's name.
     """
 
@@ -128,6 +129,7 @@ class ClusterState:
         self.passed_over: set[str] = set()
         self.published: dict[str, QueueValues | Callable[[], QueueValues]] = {}
         self.rounds = Rounds()
+        self.lasting: object = None
         self.sought: dict[str, tuple[int, float]] = {}
 
     # -- nodes and HyperNodes -----------------------------------------------------------------

@@ -1,7 +1,9 @@
 """How the answers of several plugins are combined."""
 
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 
 from pumice.scheduler import SchedulerRegistry, builtin_registry, load_config
@@ -12,7 +14,7 @@ from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.answers import open_session
 from tests.unit.scheduler.scenarios import Scenario, config_text
@@ -202,6 +204,93 @@ def test_a_plugin_registers_in_every_session() -> None:
     scenario = Scenario(GANG, load_config(config_text([["gang"]])))
     assert len(open_session(scenario).extensions.job_ready) == 1
     assert len(open_session(scenario).extensions.job_ready) == 1
+
+
+@pytest.mark.parametrize(("beside", "built"), [([], 1), (["theirs"], 3)])
+def test_plugins_that_last_are_built_once_if_all_others_last(beside: list[str], built: int) -> None:
+    calls: list[str] = []
+
+    class Lasting(LastingPlugin):
+        def __init__(self, _arguments: Arguments) -> None:
+            calls.append("built")
+
+        def open(self, _session: SessionView, register: Registrar) -> None:
+            register.job_ready(lambda _: True)
+
+    lasting = PluginSpec("lasting", "A test's plugin.", Lasting)
+    theirs = _plugin("theirs", lambda register: register.job_valid(lambda _: None))
+    registry = _registry(lasting, theirs)
+    scenario = Scenario(GANG, load_config(config_text([["gang", "lasting", *beside]]), registry))
+    for _ in range(3):
+        extensions = open_session(scenario).extensions
+        assert [each.plugin for each in extensions.job_ready] == ["gang", "lasting"]
+        assert [each.plugin for each in extensions.job_valid] == ["gang", *beside]
+    assert len(calls) == built
+
+
+def test_another_configuration_has_plugins_of_its_own() -> None:
+    scenario = Scenario(GANG, config_text([["gang"], ["priority"]]))
+    assert len(open_session(scenario).extensions.job_order) == 2
+    scenario.config = load_config(config_text([["priority"]]))
+    assert [each.plugin for each in open_session(scenario).extensions.job_order] == ["priority"]
+
+
+LASTING = [option.spec.name for option in load_config().plugins] + ["capacity"]
+BUCKETS = {"annotations": {"volcano.sh/task-topology-anti-affinity": "a"}}
+LIMITS = {"annotations": {"volcano.sh/nodegroup-resource-limits": "{}"}}
+CLAIM = {"spec": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}}
+APART = [{"labelSelector": {}, "topologyKey": "zone"}]
+ALONE = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": APART}}}
+
+
+def _with_pod(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    return {"pods": [["ns", name, "", "Pending", 1, "1Gi", "g", options]]}
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"queues": [["other"]]},
+        {"queues": [["other", LIMITS]]},
+        _with_pod("g-a-0", {"role": "a"})
+        | {"podgroups": [["ns", "g", "default", 1, "Inqueue", BUCKETS]]},
+        _with_pod("p-0", CLAIM),
+        _with_pod("p-0", ALONE),
+        {"nodes": [["n1", 8, "8Gi"]], "hyper_nodes": {"rack": {"nodes": ["n1"]}}},
+    ],
+    ids=["queue", "limits", "buckets", "claim", "anti-affinity", "HyperNode"],
+)
+@pytest.mark.parametrize("plugin", LASTING)
+def test_a_plugin_that_lasts_registers_what_a_new_one_would(
+    plugin: str, cluster: dict[str, Any]
+) -> None:
+    """When something has come, as long as it is there, and when it is gone."""
+    config = load_config(config_text([[plugin]]))
+    lasting: object = None
+    for here in (GANG, cluster, cluster, GANG):
+        scenario = Scenario(here, config)
+        expected = _registered(open_session(scenario))
+        assert scenario.state.lasting is not None
+        scenario.state.lasting = lasting
+        assert _registered(open_session(scenario)) == expected
+        lasting = scenario.state.lasting
+
+
+def _registered(session: Session) -> dict[str, Any]:
+    """What plugins have registered, functions by their names."""
+    return {name: _named(found) for name, found in vars(session.extensions).items()}
+
+
+def _named(found: Any) -> Any:
+    if isinstance(found, msgspec.Struct):
+        found = msgspec.structs.asdict(found)
+    if isinstance(found, dict):
+        return {name: _named(each) for name, each in found.items()}
+    if isinstance(found, list | tuple):
+        return [_named(each) for each in found]
+    if isinstance(found, set):
+        return sorted(map(str, map(_named, found)))
+    return getattr(found, "__qualname__", type(found).__name__) if callable(found) else found
 
 
 def test_a_shape_that_found_no_node_is_not_tried_again_pod_by_pod() -> None:
