@@ -12,6 +12,7 @@ import numpy as np
 
 from pumice.api.nodes import Taint
 from pumice.scheduler.model.axis import CPU, Bools, Ints
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import Need, PodShape
 from pumice.scheduler.simulate import Simulation
@@ -49,8 +50,12 @@ class Sampler:
         state.settle()
         columns = {name: state.axis.find(name) for name in sorted(resources)}
         self.resources = [name for name, column in columns.items() if column is not None]
-        self._columns = [column for column in columns.values() if column is not None]
-        self._factors = np.array([1 if each == CPU else _MILLI for each in self._columns], np.int64)
+        found = [column for column in columns.values() if column is not None]
+        self._columns = np.array(found, np.int64)
+        self._nothing = np.zeros(len(found), np.int64)
+        self._rows: Rows | None = None
+        self._there = self._nothing
+        self._factors = np.array([1 if each == CPU else _MILLI for each in found], np.int64)
         self.samples = samples = Samples()
         tables = (samples.used, samples.capacity, samples.unusable)
         self._totals = [each for table in tables for each in _columns(table, self.resources)]
@@ -93,23 +98,17 @@ class Sampler:
                 column.pop()
         place = len(samples.moments)
         samples.moments.append(now)
-        held, there = rows.used, rows.allocatable
-        values = [
-            held[:, self._columns].sum(axis=0),
-            there[:, self._columns].sum(axis=0),
-            self._idle(there - held, waiting),
-        ]
-        self._put(self._totals, (np.concatenate(values) * self._three).tolist())
+        if rows is not self._rows:
+            self._rows, self._there = rows, rows.allocatable.sum(axis=0)[self._columns]
+        held = rows.used.sum(axis=0)[self._columns]
+        values = np.concatenate([held, self._there, self._idle(rows, waiting)])
+        _put(self._totals, (values * self._three).tolist())
         for word in sorted(words.keys() - samples.waiting.keys()):
             samples.waiting[word] = column = array("q", bytes(8 * place))
             self._all.append(column)
         for word, column in samples.waiting.items():
             column.append(words[word])
         self._sample_queues(place, queues)
-
-    def _put(self, columns: Sequence["array[int]"], amounts: Sequence[int]) -> None:
-        for column, amount in zip(columns, amounts, strict=True):
-            column.append(amount)
 
     def _sample_queues(self, place: int, waiting: Counter[str]) -> None:
         shares, figures = self._state.shares, self._state.figure("deserved")
@@ -126,10 +125,10 @@ class Sampler:
                 self._open(place, [*_columns(queue.used, self.resources), queue.waiting])
             if deserved is not None and not queue.deserved:
                 self._open(place, _columns(queue.deserved, self.resources))
-            self._put(list(queue.used.values()), used[row])
+            _put(queue.used.values(), used[row])
             queue.waiting.append(waiting[name])
             if deserved is not None:
-                self._put(list(queue.deserved.values()), deserved[row])
+                _put(queue.deserved.values(), deserved[row])
 
     def _open(self, place: int, columns: Iterable["array[int]"]) -> None:
         """Begin columns of which nothing was known until now."""
@@ -139,10 +138,11 @@ class Sampler:
 
     # -- what is idle and cannot be used -------------------------------------------------------
 
-    def _idle(self, free: Ints, waiting: set[PodKind]) -> Ints:
+    def _idle(self, rows: Rows, waiting: set[PodKind]) -> Ints:
         """What is idle on nodes on which no waiting pod fits, by column; nothing if none waits."""
         if not waiting:
-            return np.zeros(len(self._columns), np.int64)
+            return self._nothing
+        free = rows.allocatable - rows.used
         fits = np.zeros(len(free), np.bool_)
         for allowed, needs in self._least(frozenset(waiting)):
             found = allowed
@@ -190,6 +190,11 @@ def _takes_less(one: Sequence[Need], other: Sequence[Need]) -> bool:
     """Whether one kind fits wherever another one does, by amounts."""
     amounts = {need.column: need.amount for need in other}
     return all(amounts.get(need.column, 0) >= need.amount for need in one)
+
+
+def _put(columns: Iterable["array[int]"], amounts: Sequence[int]) -> None:
+    for column, amount in zip(columns, amounts, strict=True):
+        column.append(amount)
 
 
 def _columns(table: dict[str, "array[int]"], names: Iterable[str]) -> list["array[int]"]:
