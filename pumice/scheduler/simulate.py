@@ -220,6 +220,8 @@ class Simulation:
             self._bind_claims(key)
         moment = format_time(self._now)
         placed = PodCondition("PodScheduled", "True", last_transition_time=moment)
+        known = PodStatus("Running", start_time=moment)
+        bound = replace(known, conditions=[placed])
         changing, self._changing = self._changing | dict.fromkeys(binds) | evicted, {}
         started: list[Pod] = []
         gone: list[Pod] = []
@@ -233,15 +235,13 @@ class Simulation:
                 self.remove_pod(pod)
                 gone.append(pod)
                 continue
-            meta, spec = pod.metadata, pod.spec
+            meta, spec, status = pod.metadata, pod.spec, known
             if key in binds:
+                status = bound
                 if queue := self.state.tasks[key].charge:
                     annotations = {**(meta.annotations or {}), keys.QUEUE: queue}
                     meta = replace(meta, annotations=annotations)
                 spec = replace(spec, node_name=binds[key])
-            status = PodStatus(
-                "Running", conditions=[placed] if key in binds else None, start_time=moment
-            )
             pod = replace(pod, metadata=meta, spec=spec, status=status)
             self.put_pod(pod)
             started.append(pod)

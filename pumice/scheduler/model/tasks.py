@@ -7,6 +7,7 @@ use resources of nodes; they have no job.
 import math
 import re
 from enum import IntEnum
+from functools import lru_cache
 
 import msgspec
 
@@ -199,11 +200,7 @@ class TaskInfo:
             asks = meta.annotation(keys.QUEUE_ALLOCATION_GATE) == "true"
             self.is_held = opens_gates and asks and gates == [keys.QUEUE_ALLOCATION_GATE]
             self.gates = "" if self.is_held else listed(gates, most=_LONGEST_GATES)
-        self.order: tuple[int, float, Natural] = (
-            trailing_index(meta.name),
-            parse_time(meta.creation_timestamp) or 0.0,
-            natural(meta.name),
-        )
+        self.order = _order(meta.name, meta.creation_timestamp)
         self.uid = meta.uid
         self.version = meta.resource_version
         self.shown = self.status = status_of(pod)
@@ -300,6 +297,12 @@ def _priority(pod: Pod) -> int:
             if value in _PRIORITIES:
                 return value
     return pod.spec.priority if pod.spec.priority is not None else _DEFAULT_PRIORITY
+
+
+@lru_cache(maxsize=1024)
+def _order(name: str, created: str | None) -> tuple[int, float, Natural]:
+    """What the order falls back to; a pod is shown several times soon after it was created."""
+    return trailing_index(name), parse_time(created) or 0.0, natural(name)
 
 
 def natural(name: str) -> Natural:
