@@ -99,23 +99,6 @@ Refusal = Callable[[], Reason]
 """A rejection whose reason is put into words when it is asked for."""
 
 
-class WordedOnce:
-    """A refusal that is put into words once; `functools.cache` takes longer to make than most refusals."""
-
-    __slots__ = ("_reason", "_word")
-
-    def __init__(self, word: Callable[[], Reason]) -> None:
-        """Keep what puts it into words."""
-        self._word = word
-        self._reason: Reason | None = None
-
-    def __call__(self) -> Reason:
-        """The reason."""
-        if self._reason is None:
-            self._reason = self._word()
-        return self._reason
-
-
 class FilterResult(msgspec.Struct, frozen=True):
     """A filter's answer for some rows.
 

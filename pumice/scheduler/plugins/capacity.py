@@ -23,7 +23,7 @@ from pumice.scheduler.model.nodes import NodeRecord
 from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce, any_gang
+from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import LastingPlugin, PluginSpec
@@ -211,7 +211,7 @@ class Capacity(LastingPlugin):
         exceeds[:, [SCORED_CPU, SCORED_MEMORY]] = False
         if not exceeds.any():
             return Vote.PERMIT
-        return WordedOnce(partial(self._reason, job, row, claims, exceeds))
+        return partial(self._reason, job, row, claims, exceeds)
 
     def _room_to_enter(self, job: JobInfo) -> Ints:
         path = self._rights.paths[job.row]

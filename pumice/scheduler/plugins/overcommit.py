@@ -26,7 +26,7 @@ from pumice.scheduler.model.axis import PODS, Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
-from pumice.scheduler.points import Refusal, Vote, WordedOnce, any_gang
+from pumice.scheduler.points import Refusal, Vote, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import LastingPlugin, PluginSpec
@@ -94,7 +94,7 @@ class Overcommit(LastingPlugin):
             return Vote.PERMIT
         if self._session.may_take_back(job):
             return Vote.PERMIT
-        return WordedOnce(partial(self._reason, job, taken))
+        return partial(self._reason, job, taken)
 
     def _room(self, job: JobInfo) -> Ints:
         room: Ints = self._limits() - self._taken(job)[0] + self._session.yielding(job)

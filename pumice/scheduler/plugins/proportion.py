@@ -31,7 +31,7 @@ from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, WordedOnce, any_gang
+from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, any_gang
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import LastingPlugin, PluginSpec
@@ -255,7 +255,7 @@ class Proportion(LastingPlugin):
         yielding = self._session.yielding(job)
         if not shortages(self._session, job, used - yielding, limits):
             return Vote.PERMIT
-        return WordedOnce(partial(self._reason, job, found, limits))
+        return partial(self._reason, job, found, limits)
 
     def _room_to_enter(self, job: JobInfo) -> Ints:
         row = job.row

@@ -40,7 +40,7 @@ class PluginAnswers:
         self._created: dict[str, float] = {}
         self._impossible: dict[int, Reason | None] = {}
         self._queue_room: dict[str, tuple[int, Ints]] = {}
-        self._gate: dict[Hashable, Reason | Refusal | None] = {}
+        self._gate: dict[Hashable, Reason | None] = {}
         self._gate_moment = 0
 
     # -- orders ------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ class PluginAnswers:
             self._gate.clear()
             self._gate_moment = moment
         if alike not in self._gate:
-            self._gate[alike] = self._kept_out(job, frozenset())
-        return _in_words(self._gate[alike])
+            self._gate[alike] = _in_words(self._kept_out(job, frozenset()))
+        return self._gate[alike]
 
     def why_barred(self, job: JobInfo) -> Reason | None:
         """Why a job may not enter its queue if nodes are reserved for it, so that votes about room on nodes do not count."""
