@@ -203,8 +203,8 @@ class Registrar:
         Args:
             check: The function.
             wakes: What a refusal depends on.
-            room: What a queue may still take, by column; it follows what is placed. Pods that ask for more together are not all let
-                in by `check`.
+            room: What a queue may still take, by column; it follows what is placed, and grows by no more than pods hold that are
+                evicted. Pods that ask for more together are not all let in by `check`.
             waits: Whether it may take a pod only once pods that terminate have ended, which hold these amounts by row and column.
         """
         if self._add(Extensions.allocatable, check, wakes):

@@ -6,8 +6,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from pumice.scheduler.eviction.attempt import Cost, EvictionAttempt, EvictionPlaces
+from pumice.scheduler.eviction.bounds import highest_importance
 from pumice.scheduler.eviction.bundles import VictimBundle, bundles, wanted_columns
-from pumice.scheduler.eviction.nodes import highest_importance
 from pumice.scheduler.eviction.room import Room
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.eviction.starving_jobs import lacking, waits

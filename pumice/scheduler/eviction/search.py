@@ -14,8 +14,9 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.attempt import EvictionAttempt, EvictionPlaces, FoundRoom
+from pumice.scheduler.eviction.bounds import NodeBounds
 from pumice.scheduler.eviction.domains import DomainPlaces, request_of
-from pumice.scheduler.eviction.nodes import NodeBounds, NodePlaces
+from pumice.scheduler.eviction.nodes import NodePlaces
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
 from pumice.scheduler.eviction.starving_jobs import lacking, may_help
 from pumice.scheduler.eviction.survey import Surveys
@@ -171,12 +172,17 @@ class Search:
         self, preemptor: Preemptor, rules: EvictionRules, statement: Statement
     ) -> FoundRoom | None:
         """Evict pods for a pod where that costs least, and promise it its place; None if that is not possible."""
-        found = self.find(self.nodes(preemptor, rules, statement), statement)
+        nodes = self.nodes(preemptor, rules, statement)
+        found = nodes.free() or self.find(nodes, statement)
         if found is not None:
-            found.apply(statement)
-            if found.cost[1]:
-                self._reset()  # these gangs do not count as broken again on another node
+            self._apply(found, statement)
         return found
+
+    def _apply(self, found: FoundRoom, statement: Statement) -> None:
+        found.apply(statement)
+        if found.broken:
+            for bounds in self._bounds.values():
+                bounds.broke(found.broken)
 
     def nodes(self, preemptor: Preemptor, rules: EvictionRules, statement: Statement) -> NodePlaces:
         """The nodes for a pod, with what is known of them from other pods of its class."""
@@ -226,7 +232,7 @@ class Search:
             domains = DomainPlaces(turn, rules, preemptor, request, seen)
             found = self.find(domains, statement, safe_last=not setting.priority_first)
             if found is not None:
-                found.apply(statement)
+                self._apply(found, statement)
                 return found
             if self.surveys.is_current(seen):
                 self._failed[kind] = domains.lacks

@@ -189,16 +189,7 @@ def _survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Sur
         task = session.state.tasks.get(key)
         if task is not None and task.row >= 0 and session.view.is_spared(task):
             is_open &= rows != task.row
-    open_rows = rows[is_open]
-    gangs = running.gang[open_rows]
-    is_there = np.zeros(len(running.gangs), dtype=np.bool_)
-    is_there[gangs] = True
-    numbers = np.flatnonzero(is_there)
-    places = np.zeros(len(running.gangs), dtype=np.int64)
-    places[numbers] = np.arange(len(numbers))
-    named = [gang for number in numbers.tolist() if (gang := running.gangs[number])]
-    candidates = Candidates(running, open_rows, named, places[gangs])
-    judgement = judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang)
+    judgement = alone(session, rules, preemptor, rows[is_open])
     may = np.zeros(len(rows), dtype=np.bool_)
     may[is_open] = judgement.may
     nodes = np.zeros(len(session.view.rows), dtype=np.bool_)
@@ -206,6 +197,22 @@ def _survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Sur
     moment = len(session.committed.evicted)
     finds_any = bool(may.any())
     return Survey(running, rows, is_open, may, judgement, nodes, finds_any, moment)
+
+
+def alone(
+    session: Session, rules: EvictionRules, preemptor: Preemptor, rows: Ints
+) -> VictimAnswers:
+    """What plugins say about pods, given by their rows, each as if it were the only one on its node."""
+    running = session.view.running
+    gangs = running.gang[rows]
+    is_there = np.zeros(len(running.gangs), dtype=np.bool_)
+    is_there[gangs] = True
+    numbers = np.flatnonzero(is_there)
+    places = np.zeros(len(running.gangs), dtype=np.int64)
+    places[numbers] = np.arange(len(numbers))
+    named = [gang for number in numbers.tolist() if (gang := running.gangs[number])]
+    candidates = Candidates(running, rows, named, places[gangs])
+    return judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang)
 
 
 def may_go(

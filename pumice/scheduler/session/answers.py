@@ -283,15 +283,22 @@ class PluginAnswers:
 
     def lack_room(self, queue: Queue, needs: Ints) -> Bools:
         """Which of several amounts, by row and column, a queue may not take any more, as far as known."""
-        if not self._extensions.queue_room:
+        room = self.room(queue)
+        if room is None:
             return np.zeros(len(needs), dtype=np.bool_)
+        lack: Bools = np.any((needs > room) & (needs > 0), axis=1)
+        return lack
+
+    def room(self, queue: Queue) -> Ints | None:
+        """What a queue may still take, by column; None if no plugin says it."""
+        if not self._extensions.queue_room:
+            return None
         moment, name = len(self._touched.queues), queue.metadata.name
         known = self._queue_room.get(name)
         if known is None or known[0] != moment:
             rooms = [each(queue) for each in self._extensions.queue_room]
             known = self._queue_room[name] = moment, np.minimum.reduce(rooms)
-        lack: Bools = np.any((needs > known[1]) & (needs > 0), axis=1)
-        return lack
+        return known[1]
 
     def waits(self, queue: Queue, task: TaskInfo, leaving: Ints) -> bool:
         """Whether a queue has room for a pod only once pods that terminate have ended, which hold `leaving`."""

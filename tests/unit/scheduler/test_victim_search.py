@@ -3,11 +3,12 @@
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.scheduler.eviction.attempt import FoundRoom
-from pumice.scheduler.eviction.nodes import highest_importance
+from pumice.scheduler.eviction.attempt import EvictionAttempt, FoundRoom
+from pumice.scheduler.eviction.bounds import highest_importance
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting, rules_for
 from pumice.scheduler.model.candidates import Preemptor
@@ -317,6 +318,46 @@ def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
         rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
         plans.append(search.place(preemptor, rules, statement))
     assert [plan is not None for plan in plans] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "queue", "finds"),
+    [(4, {}, True), (1, {"capability": {"cpu": 20}}, False)],
+    ids=["each would break a gang", "the queue would lack room anywhere"],
+)
+def test_of_nodes_alike_few_are_tried(
+    monkeypatch: pytest.MonkeyPatch, cpu: int, queue: dict[str, Any], finds: bool
+) -> None:
+    names = [f"n{number:02}" for number in range(20)]
+    cluster = {
+        "classes": {"high": 100},
+        "nodes": [[name, 4, "8Gi"] for name in names],
+        "queues": [["q1", queue]],
+        "podgroups": [
+            *(["ns", name, "q1", 1, "Running"] for name in names),
+            ["ns", "new", "q1", 1, "Inqueue", {"prio": "high"}],
+        ],
+        "pods": [
+            *(["ns", name, name, "Running", cpu, 0, name] for name in names),
+            ["ns", "new-0", "", "Pending", 4, 0, "new"],
+        ],
+    }
+    gang = {"gang": ["JobOrder", "JobReady", "JobPipelined", "JobStarving"]}
+    tiers: list[list[Any]] = [["priority", gang], ["capacity", "predicates"]]
+    session = open_session(Scenario(cluster, config_text(tiers)))
+    search, statement = Search(session, PREEMPT), session.statement()
+    tried, run = [], EvictionAttempt.run
+
+    def count(attempt: EvictionAttempt) -> None:
+        tried.append(attempt)
+        run(attempt)
+
+    monkeypatch.setattr(EvictionAttempt, "run", count)
+    (preemptor,) = _waiting(session)
+    rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
+    assert (search.place(preemptor, rules, statement) is not None) == finds
+    assert len(tried) == 1
+    session.close()
 
 
 def test_bounds_take_no_more_memory_with_every_search_for_pods_of_their_class() -> None:
