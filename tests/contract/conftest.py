@@ -54,13 +54,16 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-async def namespace(api: Api) -> AsyncIterator[str]:
+async def namespace(api: Api, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """A namespace of the test's own."""
     name = f"contract-{next(_numbers)}"
     obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     (await api.create("/api/v1/namespaces", obj)).expect(201)
     yield name
-    await api.delete(f"/api/v1/namespaces/{name}")
+    if api.name == "real":
+        request.getfixturevalue("controlplane").empty_namespace(name)
+    else:
+        await api.delete(f"/api/v1/namespaces/{name}")
 
 
 @pytest.fixture

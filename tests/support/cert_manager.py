@@ -61,11 +61,12 @@ class CertManager:
 
     def sync(self, *, inject: bool = True) -> None:
         """Issue what is not issued yet, and inject into what asks for it."""
-        for _ in range(2):  # the authority, then what it signs
-            for each in self._list("Certificate"):
+        wanted = self._list("Certificate")
+        for _ in range(2 if wanted else 0):  # the authority, then what it signs
+            for each in wanted:
                 if self._secret(each["spec"]["secretName"]) is None:
                     self._issue(each)
-        if inject:
+        if inject and wanted:
             self.inject()
 
     def renew(self, name: str) -> None:

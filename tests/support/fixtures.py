@@ -58,7 +58,7 @@ def namespace(controlplane: ControlPlane) -> Iterator[str]:
     name = f"test-{next(_numbers)}"
     controlplane.add_namespace(name)
     yield name
-    controlplane.remove_namespace(name)
+    controlplane.empty_namespace(name)
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ PAUSE_SECONDS = 0.3
 """Between two looks at the release, if nothing waits for one."""
 _APPS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_NODES = "/api/v1/nodes"
 
 
 class Kubelet:
@@ -68,9 +69,10 @@ class Kubelet:
 
     def _work(self) -> None:
         while not self._over:
+            wanted = self._wanted()
             for component in COMPONENTS:
                 try:
-                    self._run(component, self._wanted(component))
+                    self._run(component, wanted.get(component, []))
                 except (AssertionError, OSError, NotReadyError) as error:
                     # A Deployment may go while its pod starts; else the page's next command fails.
                     self.problem = str(error)
@@ -79,14 +81,14 @@ class Kubelet:
             self._due.wait(PAUSE_SECONDS)
             self._due.clear()
 
-    def _wanted(self, component: str) -> list[str]:
-        """Arguments of the component, nothing while it should not run."""
-        status, found = self._plane.request("GET", f"{_APPS}/{RELEASE}-{component}")
-        going = status != 200 or found["metadata"].get("deletionTimestamp")
-        if going or not found["spec"].get("replicas"):
-            return []
-        arguments: list[str] = found["spec"]["template"]["spec"]["containers"][0]["args"]
-        return arguments
+    def _wanted(self) -> dict[str, list[str]]:
+        """Arguments of the components that should run, by component."""
+        found = self._plane.request("GET", _APPS)[1]
+        return {
+            each["metadata"]["name"].removeprefix(f"{RELEASE}-"): _arguments(each)
+            for each in found.get("items", ())
+            if each["spec"].get("replicas") and not each["metadata"].get("deletionTimestamp")
+        }
 
     def _run(self, component: str, wanted: list[str]) -> None:
         running = self._running.get(component, [])
@@ -107,18 +109,27 @@ class Kubelet:
 
     def _bind(self) -> None:
         """Give pods that wait a node that takes some, if their component is ready."""
-        status, found = self._plane.request("GET", f"{_PODS}?fieldSelector=spec.nodeName=")
-        free = [name for name in NODES if self._takes_pods(name)]
-        for number, pod in enumerate(found.get("items", ()) if status == 200 and free else ()):
-            metadata: dict[str, Any] = pod["metadata"]
-            if metadata.get("labels", {}).get("app.kubernetes.io/component") in self._running:
-                target = {"apiVersion": "v1", "kind": "Node", "name": free[number % len(free)]}
-                binding = {"metadata": {"name": metadata["name"]}, "target": target}
-                self._plane.request("POST", f"{_PODS}/{metadata['name']}/binding", binding)
+        waiting = [
+            metadata["name"]
+            for metadata in self._metadata(f"{_PODS}?fieldSelector=spec.nodeName=")
+            if metadata.get("labels", {}).get("app.kubernetes.io/component") in self._running
+        ]
+        if not waiting:
+            return
+        schedulable = self._metadata(f"{_NODES}?fieldSelector=spec.unschedulable=false")
+        free = [each["name"] for each in schedulable if each["name"] in NODES]
+        for number, name in enumerate(waiting if free else ()):
+            target = {"apiVersion": "v1", "kind": "Node", "name": free[number % len(free)]}
+            binding = {"metadata": {"name": name}, "target": target}
+            self._plane.request("POST", f"{_PODS}/{name}/binding", binding)
 
-    def _takes_pods(self, node: str) -> bool:
-        status, found = self._plane.request("GET", f"/api/v1/nodes/{node}")
-        return status == 200 and not found["spec"].get("unschedulable")
+    def _metadata(self, path: str) -> list[dict[str, Any]]:
+        return [each["metadata"] for each in self._plane.request("GET", path)[1].get("items", ())]
+
+
+def _arguments(deployment: dict[str, Any]) -> list[str]:
+    arguments: list[str] = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    return arguments
 
 
 @contextmanager
