@@ -44,6 +44,7 @@ class ObjectMeta(ApiStruct, frozen=True):
     deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
     owner_references: list[OwnerReference] | None = None
 
     def label(self, key: str) -> str:

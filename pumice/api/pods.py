@@ -1,7 +1,7 @@
 """The parts of a Pod that admission, controller and scheduler read.
 
 A 4 KB pod event decodes into these structs in a few microseconds. Code that builds or edits a pod
-works on its raw JSON instead.
+works on its raw JSON instead. A few fields are here only because decoding checks their types, for `pumice lint`.
 """
 
 import json
@@ -24,6 +24,7 @@ class ResourceRequirements(ApiStruct, frozen=True):
 class ContainerPort(ApiStruct, frozen=True):
     """A port of a container; `host_port` 0 means none."""
 
+    name: str = ""
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
@@ -34,6 +35,7 @@ class Container(ApiStruct, frozen=True):
     """One container, as far as placement and accounting need it."""
 
     name: str = ""
+    image: str = ""
     resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None
     restart_policy: str = ""
@@ -46,6 +48,7 @@ class Toleration(ApiStruct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
+    toleration_seconds: int | None = None
 
 
 class NodeSelectorRequirement(ApiStruct, frozen=True):
@@ -195,7 +198,10 @@ class Terminated(ApiStruct, frozen=True):
 
 
 class ContainerWaiting(ApiStruct, frozen=True):
-    """A container does not run yet."""
+    """Why a container does not run yet."""
+
+    reason: str = ""
+    message: str = ""
 
 
 class ContainerState(ApiStruct, frozen=True):
@@ -227,6 +233,7 @@ class PodStatus(ApiStruct, frozen=True):
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     nominated_node_name: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
     start_time: str | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: dict[str, str | int | float] | None = None
