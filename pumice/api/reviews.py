@@ -167,7 +167,7 @@ def _message(errors: Sequence[FieldError], subject: str) -> str:
     return text
 
 
-def shortened(warnings: Sequence[FieldError]) -> list[str]:
+def fitting(warnings: Sequence[FieldError]) -> list[str]:
     """Warnings that fit into the response: kube-apiserver cuts longer ones.
 
     Duplicates are removed. If the warnings are too long in all, each is cut before its code; the number of those that

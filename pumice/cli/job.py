@@ -9,7 +9,7 @@ import typer
 from pumice.api.fields import plain
 from pumice.cli.files.configuration import read_config
 from pumice.cli.live.names import complete_jobs
-from pumice.cli.live.sessions import get, listed, name_of, run
+from pumice.cli.live.sessions import get, name_of, read_collection, run
 from pumice.cli.options import (
     AllNamespaces,
     ClusterOptions,
@@ -247,7 +247,7 @@ class _Listing:
         from pumice.api.kinds import JOB, POD_GROUP
         from pumice.cli.live.job_rows import job_rows, list_table
 
-        found, version = await listed(client, JOB, where, self.selector)
+        found, version = await read_collection(client, JOB, where, self.selector)
         jobs = _decoded(found)
         seen = None
         if self.output is not ListForm.NAME:

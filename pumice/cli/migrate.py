@@ -62,7 +62,7 @@ def check(
     if given is not None:
         found += findings.of_configuration(str(config), given)
     elif seen.config_map is not None:
-        text = reading.config_text(seen.config_map)
+        text = reading.config_map_text(seen.config_map)
         found += findings.of_configuration(seen.config_map.identity, text)
     else:
         found.append(findings.without_configuration())

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from pumice.cli.live.names import complete_queues
-from pumice.cli.live.sessions import listed, run
+from pumice.cli.live.sessions import read_collection, run
 from pumice.cli.options import ClusterOptions, LabelSelector, ListOutput, OrderOptions, Watch
 from pumice.cli.output import ListForm, ListPrinter, age, table
 
@@ -97,7 +97,7 @@ async def _list(
     printer = ListPrinter(output, watch)
     async with cluster.connect() as client:
         while True:
-            found, version = await listed(client, QUEUE, None, selector)
+            found, version = await read_collection(client, QUEUE, None, selector)
             rows = sorted(map(_row, found), key=lambda each: str(each["name"]))
             names = [f"{QUEUE.singular}/{each['name']}" for each in rows]
             wide, now = output is ListForm.WIDE, time.time()

@@ -136,7 +136,7 @@ def webhook(
         write(f"pumice {__version__}")
         return
     level, arguments = logs.verbosity(log_level, context.args)
-    admission, plugin_settings, ignored = admission_server.read_settings(
+    admission, plugin_settings, ignored = admission_server.settings_from_flags(
         arguments, scheduler_name or (), settings or (), plugin_assignments or ()
     )
     answering = admission_server.AdmissionServer(

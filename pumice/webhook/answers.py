@@ -116,7 +116,7 @@ def _warnings(found: list[FieldError]) -> tuple[list[str], dict[str, str]]:
     audit = {"warned": ",".join(warned)}
     if tolerated := _tolerated(warned):
         audit["tolerated"] = ",".join(tolerated)
-    return reviews.shortened(found), audit
+    return reviews.fitting(found), audit
 
 
 def _codes(found: list[FieldError]) -> tuple[str, ...]:

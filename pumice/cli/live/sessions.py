@@ -194,7 +194,7 @@ async def _of_another_kind(client: "Client", name: str, namespace: str | None) -
     return ""
 
 
-async def listed(
+async def read_collection(
     client: "Client", kind: "Kind", namespace: str | None, selector: str | None = None
 ) -> "tuple[list[Object], str]":
     """Read a collection, 500 objects a request.

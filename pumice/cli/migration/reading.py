@@ -124,6 +124,6 @@ def _manifest(raw: Raw, kind: Kind) -> Manifest:
     return Manifest(kind.type_meta | raw, Source("cluster"))
 
 
-def config_text(config_map: Manifest) -> str:
+def config_map_text(config_map: Manifest) -> str:
     """A ConfigMap as text that the reader of configurations takes."""
     return msgspec.json.encode(config_map.object).decode()

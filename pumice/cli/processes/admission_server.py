@@ -12,7 +12,7 @@ from pumice.api.names import dns_subdomain_problem
 from pumice.cli.exits import UserError
 from pumice.cli.files import checking, manifests
 from pumice.cli.options import CertificateNames
-from pumice.cli.processes.components import cert_settings, connected, in_cluster, require_port
+from pumice.cli.processes.components import cert_settings, connected, is_in_pod, require_port
 from pumice.cli.processes.volcano_flags import settings_among
 from pumice.cluster.child_process import in_child_process
 from pumice.cluster.client import Client
@@ -59,7 +59,7 @@ def of_our_own(client: Client, names: CertificateNames) -> Certificates | None:
     Raises:
         UserError: The URL is invalid.
     """
-    if not (in_cluster() or names.service or names.url):
+    if not (is_in_pod() or names.service or names.url):
         return None
     from pumice.certs.keeper import CertificateManager
 
@@ -203,7 +203,7 @@ class AdmissionServer:
         await run_until_stopped(worker.tasks())
 
 
-def read_settings(
+def settings_from_flags(
     arguments: Sequence[str],
     scheduler_names: Sequence[str],
     assignments: Sequence[str],
@@ -281,7 +281,7 @@ def listening_at(
         )
     if port and port == metrics_port:
         raise UserError(f"--port and --metrics-port are both {port}")
-    in_pod = in_cluster()
+    in_pod = is_in_pod()
     drain = 5.0 if in_pod else 0.0
     return ServerSettings(
         host=host or ("0.0.0.0" if in_pod else "127.0.0.1"),

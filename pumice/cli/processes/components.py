@@ -202,7 +202,7 @@ def why_no_port(error: OSError) -> str:
     return f"{why}; name another one" if error.errno in (errno.EADDRINUSE, errno.EACCES) else why
 
 
-def in_cluster() -> bool:
+def is_in_pod() -> bool:
     """Whether this process runs in a pod."""
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 

@@ -9,7 +9,7 @@ from pumice.api.kinds import HYPER_NODE, PRIORITY_CLASS, QUEUE
 from pumice.api.messages import counted
 from pumice.api.queues import Queue, users_of
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.tree import listed
+from pumice.webhook.rules.queues.tree import first_ten
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
 
@@ -166,7 +166,7 @@ def queue_reference(case: Case, rules: References, name: str) -> None:
         names = sorted(each.metadata.name for each in children)
         message = (
             f'can only submit {noun} to leaf queue, found {below} below "{name}"; name one of those: '
-            f"{listed(names)}"
+            f"{first_ten(names)}"
         )
         case.report(rules.not_leaf, path, message)
 

@@ -4,7 +4,7 @@ import pytest
 
 from pumice.api import reviews
 from pumice.api.fields import FieldError
-from pumice.api.reviews import ALL_WARNING_CHARACTERS, WARNING_CHARACTERS, denied, shortened
+from pumice.api.reviews import ALL_WARNING_CHARACTERS, WARNING_CHARACTERS, denied, fitting
 
 
 def errors(count: int, length: int = 10) -> list[FieldError]:
@@ -49,12 +49,12 @@ def test_what_the_audit_log_notes_travels_with_every_answer() -> None:
 
 def test_warnings_stay_whole_while_there_is_room() -> None:
     found = errors(3, length=900)
-    assert shortened(found) == [str(each) for each in found]
-    assert shortened([*found, found[0]]) == [str(each) for each in found]
+    assert fitting(found) == [str(each) for each in found]
+    assert fitting([*found, found[0]]) == [str(each) for each in found]
 
 
 def test_warnings_without_room_are_cut_before_their_code() -> None:
-    texts = shortened(errors(5, length=900))
+    texts = fitting(errors(5, length=900))
     assert len(texts) == 5
     for number, text in enumerate(texts):
         assert len(text) == WARNING_CHARACTERS
@@ -64,7 +64,7 @@ def test_warnings_without_room_are_cut_before_their_code() -> None:
 
 @pytest.mark.parametrize(("count", "length"), [(30, 900), (500, 20), (2000, 0)])
 def test_warnings_that_do_not_fit_are_counted(count: int, length: int) -> None:
-    texts = shortened(errors(count, length=length))
+    texts = fitting(errors(count, length=length))
     assert sum(map(len, texts)) <= ALL_WARNING_CHARACTERS
     more = count - len(texts) + 1
     assert texts[-1] == f"and {more} more warnings, which `pumice lint` shows"

@@ -12,7 +12,7 @@ from pumice.api.quantities import format_milli
 from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import Excess, readable
-from pumice.webhook.rules.queues.tree import Tree, listed
+from pumice.webhook.rules.queues.tree import Tree, first_ten
 from pumice.webhook.rules.rule import Rule, stricter
 
 Q_ROOT_LIMIT = stricter(
@@ -152,7 +152,9 @@ def _under_those_below(
     largest, whose = larger[0]
     names = f'queue "{whose}"'
     if len(larger) > 1:
-        names = "queues " + listed(f'"{each}" ({format_milli(amount)})' for amount, each in larger)
+        names = "queues " + first_ten(
+            f'"{each}" ({format_milli(amount)})' for amount, each in larger
+        )
     rule = ruled(Q_CAP_LT_DESC if own > 0 else Q_CAP_BELOW_ZERO, name, queue)
     message = (
         f"{name} {format_milli(own)} is smaller than its descendants' max capability, "

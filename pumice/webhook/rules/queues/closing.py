@@ -9,7 +9,7 @@ from pumice.api.fields import FieldError
 from pumice.api.messages import counted
 from pumice.api.queues import STATES, Queue, QueueStatus
 from pumice.webhook.rules.case import Case
-from pumice.webhook.rules.queues.tree import Tree, allocated_pods, listed
+from pumice.webhook.rules.queues.tree import Tree, allocated_pods, first_ten
 from pumice.webhook.rules.rule import Rule, stricter, warned
 
 Q_STATE = Rule(
@@ -44,7 +44,7 @@ def state(case: Case, queue: Queue) -> None:
         if open_:
             message = (
                 f"{counted(len(open_), 'open queue')} below it will be closed too and accept no new PodGroups until it "
-                f"opens again; running PodGroups continue: {listed(open_)}"
+                f"opens again; running PodGroups continue: {first_ten(open_)}"
             )
             case.report(Q_CLOSE_CHILDREN, "status.state", message)
 
@@ -121,7 +121,7 @@ def validate_delete(case: Case, name: str, old: Queue | None) -> None:
         return
     children = [each for each in case.view.children(name) if each.metadata.name != name]
     if children:
-        names = listed(sorted(each.metadata.name for each in children))
+        names = first_ten(sorted(each.metadata.name for each in children))
         message = (
             f'queue "{name}" can not be deleted because it has child queues ({len(children)}): {names}; delete '
             "or move them first"

@@ -16,7 +16,7 @@ from pumice.api.queues import Queue
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.queues.amounts import AMOUNTS, Amounts, Excess, milli, readable
 from pumice.webhook.rules.queues.capability import ruled
-from pumice.webhook.rules.queues.tree import LISTED, Tree, listed
+from pumice.webhook.rules.queues.tree import LISTED, Tree, first_ten
 from pumice.webhook.rules.rule import Rule
 from pumice.webhook.view import AdmissionView
 
@@ -102,7 +102,7 @@ class _Children:
             ordered = sorted((-amount, whose) for amount, whose in parts if amount)
             self._ordered[name] = ordered
         shown = islice((each for each in ordered if each[1] not in but), LISTED + 1)
-        return listed(f'"{whose}" ({format_milli(-amount)})' for amount, whose in shown)
+        return first_ten(f'"{whose}" ({format_milli(-amount)})' for amount, whose in shown)
 
 
 class _Share(NamedTuple):

@@ -83,7 +83,7 @@ LISTED = 10
 """Items that a message lists at most."""
 
 
-def listed(items: Iterable[str]) -> str:
+def first_ten(items: Iterable[str]) -> str:
     """Items separated by commas, at most ten of them."""
     shown = list(items)
     return ", ".join(shown[:LISTED]) + (", …" if len(shown) > LISTED else "")
