@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from pumice.api import keys
 from pumice.api.meta import ApiStruct, LabelSelector, ObjectMeta
 
 
@@ -247,6 +248,12 @@ class Pod(ApiStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    @property
+    def group(self) -> str:
+        """Name of the PodGroup that its annotations name; empty for none."""
+        meta = self.metadata
+        return meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
 
     def drop_unread(self) -> None:
         """Drop volumes that are not claims: nothing reads them, and their names differ between the pods of a template."""

@@ -298,9 +298,7 @@ def _about(seconds: float) -> str:
 
 def _gang_of(pod: Pod) -> str:
     """Key of the PodGroup that a pod names; empty for none."""
-    meta = pod.metadata
-    name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
-    return f"{meta.namespace}/{name}" if name else ""
+    return f"{pod.metadata.namespace}/{pod.group}" if pod.group else ""
 
 
 def _group_key(group: PodGroup) -> str:

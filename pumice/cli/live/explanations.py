@@ -25,7 +25,7 @@ from pumice.cli.live.explanation_text import current_condition, is_waiting, sent
 from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
 from pumice.cli.live.group_details import of_group, of_pods, position
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.simulated import Figures, group_of
+from pumice.cli.live.simulated import Figures
 from pumice.scheduler.advice import Advice, advise
 from pumice.scheduler.plugins.fairshare import NamespaceShares
 from pumice.scheduler.results import OTHER_SCHEDULER
@@ -79,12 +79,12 @@ def of_job(job: Job, seen: ReadableCluster, simulate: Simulate, now: float) -> E
 def of_pod(pod: Pod, seen: ReadableCluster, simulate: Simulate, now: float) -> Explanation:
     """A pod: its node, or why it has none; its gang."""
     key = f"{pod.metadata.namespace}/{pod.metadata.name}"
-    name = group_of(pod)
+    name = pod.group
     group = seen.group(pod.metadata.namespace, name) if name else None
     siblings = [
         each
         for each in seen.objects.pods
-        if name and group_of(each) == name and each.metadata.namespace == pod.metadata.namespace
+        if name and each.group == name and each.metadata.namespace == pod.metadata.namespace
     ]
     events = events_about(seen.events, {pod.metadata.uid})
     told = next(

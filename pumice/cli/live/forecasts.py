@@ -8,7 +8,6 @@ from pumice.api.kinds import JOB
 from pumice.api.meta import Raw
 from pumice.cli.files.checking import registry
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.simulated import group_of
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden
 from pumice.scheduler import Config
@@ -32,7 +31,7 @@ async def read_forecast_cluster(
         jobs = (await client.list(JOB, None))["items"]
     except Forbidden:
         jobs = (await client.list(JOB, seen.namespace))["items"] if seen.namespace else []
-    names = {pod.spec.scheduler_name for pod in seen.objects.pods if group_of(pod)}
+    names = {pod.spec.scheduler_name for pod in seen.objects.pods if pod.group}
     schedulers = tuple(sorted(names | {keys.DEFAULT_SCHEDULER}))
     return ForecastCluster(seen.objects, jobs, config, registry(), time.time(), schedulers)
 

@@ -21,7 +21,7 @@ from pumice.cli.live import explanations
 from pumice.cli.live.failed_pods import last_lines
 from pumice.cli.live.group_details import of_group, of_pods, position
 from pumice.cli.live.observed import ReadableCluster
-from pumice.cli.live.simulated import Change, Follower, group_of, joined
+from pumice.cli.live.simulated import Change, Follower, joined
 from pumice.cli.live.watched import WatchedCluster
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden
@@ -235,7 +235,7 @@ def _pods(
         pods = [each for each in pods if each.metadata.label(keys.JOB_NAME) == name]
     else:
         assert group is not None
-        pods = [each for each in pods if group_of(each) == group.metadata.name]
+        pods = [each for each in pods if each.group == group.metadata.name]
     return sorted(pods, key=position)
 
 

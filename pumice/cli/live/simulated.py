@@ -10,7 +10,6 @@ from collections.abc import Hashable, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from pumice.api import keys
 from pumice.api.messages import listed
 from pumice.api.pods import Pod
 from pumice.api.requests import Amounts
@@ -166,7 +165,7 @@ class Follower:
 
     def _count(self, subject: Subject | None, by: int) -> None:
         """Count the schedulers of pods of gangs: a cycle places the pods of all, so that no gang seems to have no pods."""
-        if isinstance(subject, Pod) and group_of(subject):
+        if isinstance(subject, Pod) and subject.group:
             self._schedulers[subject.spec.scheduler_name] += by
 
 
@@ -223,9 +222,3 @@ def usable_nodes(simulation: Simulation, now: float) -> dict[str, bool]:
                 found |= session.ranking(task, job.queue).fits_later()
     session.close()
     return dict(zip(state.nodes.names, found.tolist(), strict=True)) if seen else {}
-
-
-def group_of(pod: Pod) -> str:
-    """Name of the PodGroup that a pod names; empty for none."""
-    annotation = pod.metadata.annotation
-    return annotation(keys.GROUP_NAME) or annotation(keys.GROUP_NAME_VOLCANO)

@@ -9,7 +9,6 @@ from pumice.controller.other_owners.owners import (
     OwnedGang,
     PodOwner,
     gang_of,
-    group_named_by,
 )
 from pumice.controller.other_owners.plan import ObservedGroup, plan_group
 
@@ -19,6 +18,5 @@ __all__ = [
     "OwnedGang",
     "PodOwner",
     "gang_of",
-    "group_named_by",
     "plan_group",
 ]

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from pumice.api import keys, kinds
+from pumice.api import kinds
 from pumice.api.kinds import Kind
 from pumice.api.meta import ApiStruct, ObjectMeta, controller_of, number_in
-from pumice.api.pods import Pod
 
 OWNER_KINDS: tuple[Kind, ...] = (
     kinds.REPLICA_SET,
@@ -125,9 +124,3 @@ def gang_of(meta: ObjectMeta) -> OwnedGang:
         group, _, version = owner.api_version.rpartition("/")
         known = Kind(group, version, owner.kind, f"{owner.kind.lower()}s")
     return OwnedGang(known, owner.name, meta.namespace, owner.uid)
-
-
-def group_named_by(pod: Pod) -> str:
-    """Name of the PodGroup that a pod's annotations name; empty when they name none."""
-    meta = pod.metadata
-    return meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)

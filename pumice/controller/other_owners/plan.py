@@ -33,7 +33,6 @@ from pumice.controller.other_owners.owners import (
     OWNER_KINDS,
     OwnedGang,
     PodOwner,
-    group_named_by,
 )
 from pumice.controller.plan import (
     CreateObject,
@@ -280,9 +279,7 @@ def plan_group(
     else:
         message = f"PodGroup {gang.group_name} belongs to {described(group)}; delete it, so that it can be made for these pods"
         return Plan.of([RecordEvent("Warning", "NameConflict", message)])
-    joining: list[Step] = [
-        _join(gang, pod) for pod in members if group_named_by(pod) != gang.group_name
-    ]
+    joining: list[Step] = [_join(gang, pod) for pod in members if pod.group != gang.group_name]
     if was_refused and group is not None:
         return Plan.of(target.events, joining, head)
     return Plan.of(target.events, head, joining)
@@ -292,7 +289,7 @@ def _is_member(pod: Pod, gang: OwnedGang, exists: Callable[[str], bool]) -> bool
     """True if a pod that has not ended is in the group of its gang, or should be."""
     if pod.status.phase in _ENDED or pod.metadata.deletion_timestamp is not None:
         return False
-    named = group_named_by(pod)
+    named = pod.group
     if named in ("", gang.group_name):
         return True
     return named.startswith(GROUP_PREFIX) and not exists(named)

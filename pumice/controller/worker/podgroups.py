@@ -23,7 +23,6 @@ from pumice.controller.other_owners import (
     OwnedGang,
     PodOwner,
     gang_of,
-    group_named_by,
     plan_group,
 )
 from pumice.controller.other_owners.owners import GROUP_PREFIX
@@ -63,7 +62,7 @@ class PodGroupCaches:
         self.owners = {kind: watches.of(kind, PodOwner) for kind in OWNER_KINDS}
         self.pods = _pods(watches, frozenset(scheduler_names))
         self.pods.index(_BY_GANG, lambda pod: (_key(pod),))
-        self.pods.index(_BY_GROUP, lambda pod: ((pod.metadata.namespace, group_named_by(pod)),))
+        self.pods.index(_BY_GROUP, lambda pod: ((pod.metadata.namespace, pod.group),))
 
     @property
     def all(self) -> tuple[WatchCache[Any], ...]:

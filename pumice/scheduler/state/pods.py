@@ -5,7 +5,6 @@ The effects of an event on all of these must be applied together. If a step rais
 
 from collections.abc import Iterable, Mapping
 
-from pumice.api import keys
 from pumice.api.pods import Pod
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.nodes import NodeTable
@@ -253,6 +252,5 @@ def _changed_by(task: TaskInfo, node: str) -> Cause:
 
 def _gang_named(pod: Pod) -> str:
     """Key of the PodGroup that a pod names; empty for none."""
-    meta = pod.metadata
-    name = meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
-    return f"{meta.namespace}/{name}" if name else ""
+    name = pod.group
+    return f"{pod.metadata.namespace}/{name}" if name else ""
