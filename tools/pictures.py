@@ -128,12 +128,14 @@ def drawn(docs: Path, picture: Picture) -> str:
 
 def _racks(objects: Sequence[Raw], nodes: Iterable[str]) -> dict[str, str]:
     """The HyperNodes around nodes, the widest first; in the examples each has one that names it."""
-    table, parents = MemberTable(), dict[str, str]()
-    for each in objects:
-        if each["kind"] == "HyperNode":
-            selectors = Selectors.read(msgspec.convert(each, HyperNode))
-            table.set_selectors(each["metadata"]["name"], selectors)
-            parents |= dict.fromkeys(selectors.hyper_nodes, each["metadata"]["name"])
+    selectors = {
+        each["metadata"]["name"]: Selectors.read(msgspec.convert(each, HyperNode))
+        for each in objects
+        if each["kind"] == "HyperNode"
+    }
+    parents = {child: name for name, each in selectors.items() for child in each.hyper_nodes}
+    table = MemberTable()
+    table.set_selectors(selectors)
     for name in nodes:
         table.set_node(name, {})
     found: dict[str, str] = {}

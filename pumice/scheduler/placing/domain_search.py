@@ -81,7 +81,7 @@ class DomainSearch:
     ) -> Iterator[SideBySide]:
         """Domains that hold pods that are placed, and then those around; where trees overlap, of each tree."""
         wider = {each.parent for each in inside}
-        anchors = sorted(inside - wider, key=lambda each: (each.tier, each.name))
+        anchors = sorted(inside - wider)
         if len(anchors) == 1 and self._tree.root in around[-1].domains:
             yield from self._levels.outwards(anchors[0], highest)
             return

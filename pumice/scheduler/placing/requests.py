@@ -83,7 +83,7 @@ class Members:
     @property
     def anchor(self) -> Domain | None:
         """The narrowest of these domains; None if none of them holds a place."""
-        return min(self.around, key=lambda each: (each.tier, each.name), default=None)
+        return min(self.around, default=None)
 
     @property
     def by_row(self) -> Ints:

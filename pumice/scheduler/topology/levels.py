@@ -4,9 +4,8 @@ A search asks the same of many domains at once: what they have free, and how man
 other in one column, so that a question costs a pass over it and not a look at each domain.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from operator import attrgetter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.topology.tree import Domain, NetworkTree
 
 _KEPT = 256
-"""Sets of domains that are kept; beyond that the one that was asked for least recently is put together again when it is needed."""
+"""Sets of domains that are kept of each kind."""
 
 
 class SideBySide:
@@ -79,7 +78,8 @@ class Levels:
         """Begin with a tree, which is not read yet."""
         self.tree = tree
         self._rows: dict[str, Ints] = {}
-        self._sets: dict[tuple[str, ...], Sequence[SideBySide]] = {}
+        self._tiers = lru_cache(_KEPT)(self._find_tiers)
+        self.children = lru_cache(_KEPT)(self._children)
         self._known: Mapping[str, Bools] = {}
 
     def settle(self) -> None:
@@ -87,7 +87,8 @@ class Levels:
         if self._known is not self.tree.masks:
             self._known = self.tree.masks
             self._rows.clear()
-            self._sets.clear()
+            self._tiers.cache_clear()
+            self.children.cache_clear()
 
     def rows(self, domain: Domain) -> Ints:
         """Rows of the ready nodes in a domain, ascending."""
@@ -96,14 +97,13 @@ class Levels:
             found = self._rows[domain.name] = np.flatnonzero(self.tree.mask(domain))
         return found
 
-    def children(self, domain: Domain) -> SideBySide:
+    def _children(self, domain: Domain) -> SideBySide:
         """The domains directly in a domain, without those that have no ready node."""
-        return self._kept(("children", domain.name), lambda: [domain.children])[0]
+        return self.side_by_side(domain.children)
 
     def below(self, domain: Domain, highest: int) -> Sequence[SideBySide]:
         """The domains in a domain, itself included, of a tier up to a highest one: tiers ascending, domains by name."""
-        key = ("below", domain.name, str(min(highest, domain.tier)))
-        return self._kept(key, lambda: self._tiers(domain, highest))
+        return self._tiers(domain, min(highest, domain.tier))
 
     def outwards(self, anchor: Domain, highest: int) -> Iterator[SideBySide]:
         """The domains of a tier up to a highest one, those first that are nearest to one of them: what is in that one, then what is around it.
@@ -117,16 +117,12 @@ class Levels:
             if inner is None:
                 yield from self.below(each, each.tier)
             else:
-                yield from self._beside(each, inner)
+                yield from self._tiers(each, each.tier, inner)
             inner = each
 
-    def _beside(self, domain: Domain, inner: Domain) -> Sequence[SideBySide]:
-        key = ("beside", inner.name)  # which has one parent
-        return self._kept(key, lambda: self._tiers(domain, domain.tier, inner))
-
-    def _tiers(
+    def _find_tiers(
         self, domain: Domain, highest: int, without: Domain | None = None
-    ) -> list[Sequence[Domain]]:
+    ) -> Sequence[SideBySide]:
         """Domains in a domain by tier, except those in another one."""
         found: dict[int, list[Domain]] = {}
         ahead = [domain]
@@ -137,18 +133,7 @@ class Levels:
             if each.tier <= highest:
                 found.setdefault(each.tier, []).append(each)
             ahead.extend(each.children)
-        return [sorted(found[tier], key=attrgetter("name")) for tier in sorted(found)]
-
-    def _kept(
-        self, key: tuple[str, ...], find: Callable[[], Sequence[Sequence[Domain]]]
-    ) -> Sequence[SideBySide]:
-        known = self._sets.pop(key, None)
-        if known is None:
-            if len(self._sets) >= _KEPT:
-                del self._sets[next(iter(self._sets))]
-            known = [self.side_by_side(each) for each in find()]
-        self._sets[key] = known  # the last that was asked for
-        return known
+        return [self.side_by_side(sorted(found[tier])) for tier in sorted(found)]
 
     def side_by_side(self, domains: Sequence[Domain]) -> SideBySide:
         """Some domains, without those that have no ready node."""

@@ -5,7 +5,8 @@ looked up by one label of each selector, and patterns are matched once for each 
 compared so when they are next asked for.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -27,6 +28,8 @@ MOST_INSTRUCTIONS = 10_000
 
 Labels = Mapping[str, str]
 _NO_LABELS: Labels = {}
+_ANY = ("", "")
+"""Stands for labels of nodes that cannot be looked up by one of them."""
 
 
 class Selectors(NamedTuple):
@@ -37,21 +40,21 @@ class Selectors(NamedTuple):
         patterns: Patterns of names of nodes.
         labels: Selectors of nodes; none of them is empty.
         hyper_nodes: Names of HyperNodes.
-        faults: Members that are not read, as sentences that begin with a path.
+        fault: A sentence that begins with a path about the first member that is not read; empty if there is none.
     """
 
     names: frozenset[str]
     patterns: tuple[str, ...]
     labels: tuple[LabelSelector, ...]
     hyper_nodes: frozenset[str]
-    faults: tuple[str, ...]
+    fault: str
 
     @classmethod
     def read(cls, hyper_node: HyperNode) -> "Selectors":
         """The selectors of a HyperNode, within limits on what is compared with each node."""
         names: set[str] = set()
         hyper_nodes: set[str] = set()
-        faults: dict[str, None] = {}
+        first = ""
         reader = _Reader()
         for index, member in enumerate(hyper_node.members):
             selector = member.selector
@@ -61,13 +64,13 @@ class Selectors(NamedTuple):
             if selector.exact_match is not None:
                 (names if is_node else hyper_nodes).add(selector.exact_match.name)
             if fault := reader.take(member) if is_node else _not_exact(member):
-                faults.setdefault(f"spec.members[{index}].selector.{fault}")
+                first = first or f"spec.members[{index}].selector.{fault}"
         return cls(
             frozenset(names),
             tuple(reader.patterns),
             tuple(reader.labels),
             frozenset(hyper_nodes),
-            tuple(faults)[:1],
+            first,
         )
 
 
@@ -106,22 +109,17 @@ class _Reader:
         if not self._has_room(len(pattern)):
             return _TOO_MANY
         judged = judge_regex(pattern)
-        if judged.problem is not None:
-            self._instructions -= judged.instructions
-            return judged.problem
-        if judged.instructions > self._instructions:
-            self._instructions = 0
-            return _TOO_MANY
         self._instructions -= judged.instructions
+        if judged.problem is not None:
+            return judged.problem
+        if self._instructions < 0:
+            return _TOO_MANY
         self.patterns[pattern] = None
         return ""
 
     def _has_room(self, size: int) -> bool:
-        if self._bytes < size + _PLACE or self._instructions <= 0:
-            self._bytes = 0
-            return False
         self._bytes -= size + _PLACE
-        return True
+        return self._bytes >= 0 and self._instructions > 0
 
 
 _TOO_MANY = (
@@ -131,127 +129,84 @@ _TOO_MANY = (
 
 
 class MemberTable:
-    """Nodes, and which of them HyperNodes select directly; `settle` before reading.
+    """Nodes, and which HyperNodes select them directly.
 
     Attributes:
         nodes: Labels of nodes by name.
-        selected: For each HyperNode, names of the nodes that it selects.
         holders: For each node that is selected, names of the HyperNodes that do.
     """
 
     def __init__(self) -> None:
         self.nodes: dict[str, Labels] = {}
-        self.selected: dict[str, set[str]] = {}
         self.holders: dict[str, set[str]] = {}
-        self._selectors: dict[str, Selectors] = {}
-        self._by_name: dict[str, set[str]] = {}
         self._patterns: dict[str, _Pattern] = {}
-        self._by_label: dict[str, dict[str, set[str]]] = {}
-        self._has_new = False
+        self.set_selectors({})
 
-    # -- HyperNodes --------------------------------------------------------------------------
+    def set_selectors(self, selectors: Mapping[str, Selectors]) -> None:
+        """Compare all nodes with the selectors of all HyperNodes, by name."""
+        self._selectors = selectors
+        self._by_name: defaultdict[str, set[str]] = defaultdict(set)
+        self._by_pattern: defaultdict[str, set[str]] = defaultdict(set)
+        self._by_label: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        for name, each in selectors.items():
+            for node in each.names:
+                self._by_name[node].add(name)
+            for pattern in each.patterns:
+                self._by_pattern[pattern].add(name)
+            for selector in each.labels:
+                for label in _one_label(selector):
+                    self._by_label[label].add(name)
+        known = self._patterns
+        self._patterns = {
+            each: known.get(each) or _Pattern(each, self.nodes) for each in self._by_pattern
+        }
+        self.holders.clear()
+        for name in self.nodes:
+            self._find_holders(name)
 
-    def set_selectors(self, name: str, selectors: Selectors) -> None:
-        """Add a HyperNode or replace its selectors."""
-        self.remove_selectors(name)
-        self._selectors[name] = selectors
-        self.selected[name] = set()
-        self._has_new = True
-        for each in selectors.names:
-            self._by_name.setdefault(each, set()).add(name)
-        for pattern in selectors.patterns:
-            known = self._patterns.get(pattern)
-            if known is None:
-                known = self._patterns[pattern] = _Pattern(pattern, self.nodes)
-            known.users.add(name)
-        for selector in selectors.labels:
-            key, values = _one_label(selector)
-            for value in values:
-                self._by_label.setdefault(key, {}).setdefault(value, set()).add(name)
-
-    def settle(self) -> None:
-        """Find the nodes of new HyperNodes."""
-        if self._has_new:
-            self._has_new = False
-            for name, labels in self.nodes.items():
-                self._hold(name, self._holders_of(name, labels))
-
-    def remove_selectors(self, name: str) -> None:
-        """Remove a HyperNode."""
-        selectors = self._selectors.pop(name, None)
-        if selectors is None:
-            return
-        for node in self.selected.pop(name):
-            _discard(self.holders, node, name)
-        for each in selectors.names:
-            _discard(self._by_name, each, name)
-        for pattern in selectors.patterns:
-            users = self._patterns[pattern].users
-            users.discard(name)
-            if not users:
-                del self._patterns[pattern]
-        for selector in selectors.labels:
-            key, values = _one_label(selector)
-            by_value = self._by_label.get(key, {})
-            for value in values:
-                _discard(by_value, value, name)
-            if not by_value:
-                self._by_label.pop(key, None)
-
-    # -- nodes -------------------------------------------------------------------------------
-
-    def set_node(self, name: str, labels: Labels | None) -> Set[str]:
-        """Add or update a node; the HyperNodes that it has joined or left, as far as they are settled."""
+    def set_node(self, name: str, labels: Labels | None) -> bool:
+        """Add or update a node; True if it has joined or left a HyperNode."""
         labels = labels or _NO_LABELS
         before = self.nodes.get(name)
         if before is labels or before == labels:
-            return set()
+            return False
         self.nodes[name] = labels
         if before is None:
             for pattern in self._patterns.values():
                 pattern.test(name)
-        return self._hold(name, self._holders_of(name, labels)) if self._selectors else set()
+        return self._find_holders(name)
 
-    def remove_node(self, name: str) -> Set[str]:
-        """Remove a node; the HyperNodes that it has left, as far as they are settled."""
+    def remove_node(self, name: str) -> bool:
+        """Remove a node; True if it was in a HyperNode."""
         if self.nodes.pop(name, None) is None:
-            return set()
+            return False
         for pattern in self._patterns.values():
             pattern.names.discard(name)
-        return self._hold(name, set())
+        return self.holders.pop(name, None) is not None
 
-    def _holders_of(self, name: str, labels: Labels) -> set[str]:
+    def _find_holders(self, name: str) -> bool:
+        """Find the HyperNodes of a node; True if they are others than before."""
         found = set(self._by_name.get(name, ()))
-        for pattern in self._patterns.values():
-            if name in pattern.names:
-                found |= pattern.users
+        for pattern, users in self._by_pattern.items():
+            if name in self._patterns[pattern].names:
+                found |= users
         if self._by_label:
-            asked = set(self._by_label.get("", {}).get("", ()))
-            for key in self._by_label.keys() & labels.keys():
-                asked |= self._by_label[key].get(labels[key], set())
+            labels = self.nodes[name]
+            asked: set[str] = set()
+            asked.update(*(self._by_label.get(each, ()) for each in (_ANY, *labels.items())))
             found.update(each for each in asked if _any_matches(self._selectors[each], labels))
-        return found
-
-    def _hold(self, name: str, holders: set[str]) -> Set[str]:
-        before = self.holders.get(name, set())
-        if holders:
-            self.holders[name] = holders
-        else:
-            self.holders.pop(name, None)
-        for each in before - holders:
-            self.selected[each].discard(name)
-        for each in holders - before:
-            self.selected[each].add(name)
-        return before ^ holders
+        before = self.holders.pop(name, set())
+        if found:
+            self.holders[name] = found
+        return before != found
 
 
 class _Pattern:
-    """A pattern, the nodes whose names it matches, and the HyperNodes that have it."""
+    """A pattern, and the nodes whose names it matches."""
 
     def __init__(self, pattern: str, nodes: Iterable[str]) -> None:
         self._search = searcher(pattern)
         self.names = set(filter(self._search, nodes))
-        self.users: set[str] = set()
 
     def test(self, name: str) -> None:
         """Match the name of a new node."""
@@ -259,21 +214,13 @@ class _Pattern:
             self.names.add(name)
 
 
-def _one_label(selector: LabelSelector) -> tuple[str, Iterable[str]]:
-    """A label that each selected node has, and its possible values; without one an empty key and an empty value."""
+def _one_label(selector: LabelSelector) -> Sequence[tuple[str, str]]:
+    """Labels one of which each selected node has; `_ANY` if that is not known."""
     for key, operator, values in selector.expressions():
         if operator == "In":
-            return key, values
-    return "", ("",)
+            return [(key, value) for value in values]
+    return [_ANY]
 
 
 def _any_matches(selectors: Selectors, labels: Labels) -> bool:
     return any(each.matches(labels) for each in selectors.labels)
-
-
-def _discard(sets: dict[str, set[str]], key: str, member: str) -> None:
-    found = sets.get(key)
-    if found is not None:
-        found.discard(member)
-        if not found:
-            del sets[key]

@@ -7,6 +7,7 @@ as if the link were not there. Domains of several trees stand side by side below
 Links, and masks of domains, are made when they are first read after a change.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 import numpy as np
@@ -37,6 +38,10 @@ class Domain:
 
     def __repr__(self) -> str:
         return f"<Domain {self.name or 'root'} of tier {self.tier}>"
+
+    def __lt__(self, other: "Domain") -> bool:
+        """Whether its tier is lower, or of equal ones its name is first."""
+        return (self.tier, self.name) < (other.tier, other.name)
 
     def and_above(self) -> Iterator["Domain"]:
         """The domain, its parent, and so on up to the root."""
@@ -75,13 +80,11 @@ class NetworkTree:
             return self.remove_hyper_node(meta.name)
         known = self._hyper_nodes.get(meta.name)
         if known is not None:
-            old, selectors = known
+            old, _ = known
             same = old.spec == hyper_node.spec
             if same and old.metadata.creation_timestamp == meta.creation_timestamp:
                 return False
-        selectors = Selectors.read(hyper_node)
-        self._hyper_nodes[meta.name] = hyper_node, selectors
-        self._members.set_selectors(meta.name, selectors)
+        self._hyper_nodes[meta.name] = hyper_node, Selectors.read(hyper_node)
         self._is_linked = False
         return True
 
@@ -89,29 +92,25 @@ class NetworkTree:
         """Remove a HyperNode; True if it existed."""
         if self._hyper_nodes.pop(name, None) is None:
             return False
-        self._members.remove_selectors(name)
         self._is_linked = False
         return True
 
     def set_node(self, name: str, labels: Mapping[str, str] | None, *, is_ready: bool) -> bool:
         """Add or update a node; True if what a HyperNode contains changed."""
-        touched = set(self._members.set_node(name, labels))
-        if is_ready is not (name in self._ready):
+        has_moved = self._members.set_node(name, labels)
+        is_other = is_ready is not (name in self._ready)
+        if is_other:
             (self._ready.add if is_ready else self._ready.discard)(name)
-            touched.update(self._members.holders.get(name, ()))
+            has_moved |= name in self._members.holders
+        if has_moved or is_other:
             self._masks = {}
-        return self._touch(touched)
+        return has_moved
 
     def remove_node(self, name: str) -> bool:
         """Remove a node; True if a HyperNode contained it."""
         self._ready.discard(name)
-        return self._touch(self._members.remove_node(name))
-
-    def _touch(self, hyper_nodes: Set[str]) -> bool:
-        """Note that nodes have come to HyperNodes, or left them; True if there are any."""
-        if hyper_nodes:
-            self._masks = {}
-        return bool(hyper_nodes)
+        self._masks = {}
+        return self._members.remove_node(name)
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -158,12 +157,15 @@ class NetworkTree:
 
     def _find_masks(self) -> dict[str, Bools]:
         order = self._table.order
-        row_of = {record.name: row for row, record in enumerate(order)}
+        row_of = {record.name: row for row, record in enumerate(order) if record.is_ready}
+        inside: defaultdict[str, list[int]] = defaultdict(list)
+        for name in self._members.holders.keys() & row_of.keys():
+            for holder in self._members.holders[name]:
+                inside[holder].append(row_of[name])
         found = {"": np.array([each.is_ready for each in order], dtype=np.bool_)}
-        for domain in sorted(self._domains.values(), key=_tier_and_name):  # children come first
+        for domain in sorted(self._domains.values()):  # children come first
             mask = found[domain.name] = np.zeros(len(order), dtype=np.bool_)
-            ready = self._ready & self._members.selected[domain.name]
-            mask[[row_of[name] for name in ready if name in row_of]] = True
+            mask[inside[domain.name]] = True
             for child in domain.children:
                 mask |= found[child.name]
         for mask in found.values():
@@ -174,13 +176,11 @@ class NetworkTree:
         """The domain of the lowest tier that has a node, ready or not; the root if no other one has it."""
         self._link()
         holders = self._members.holders.get(self._table.order[row].name, ())
-        return min(
-            (self._domains[each] for each in holders), key=_tier_and_name, default=self._root
-        )
+        return min((self._domains[each] for each in holders), default=self._root)
 
     def narrowest(self, rows: Iterable[int]) -> Domain:
         """The domain of the lowest tier that has all of some nodes, ready or not; the root for none of them."""
-        return min(self.around(rows), key=_tier_and_name, default=self._root)
+        return min(self.around(rows), default=self._root)
 
     def around(self, rows: Iterable[int]) -> Set[Domain]:
         """All domains that have all of some nodes, ready or not: in one tree those above each other; empty for no nodes."""
@@ -201,7 +201,7 @@ class NetworkTree:
             return
         self._is_linked = True
         self._masks = {}
-        self._members.settle()
+        self._members.set_selectors({name: each for name, (_, each) in self._hyper_nodes.items()})
         domains = self._domains = {
             name: Domain(name, spec.tier, spec.tier_name)
             for name, spec in sorted(
@@ -209,7 +209,7 @@ class NetworkTree:
             )
         }
         faults: dict[str, list[str]] = {
-            name: list(self._hyper_nodes[name][1].faults) for name in domains
+            name: [fault] if (fault := self._hyper_nodes[name][1].fault) else [] for name in domains
         }
         self._root = Domain("", 1 + max((each.tier for each in domains.values()), default=0))
         children: dict[str, list[Domain]] = {}
@@ -237,7 +237,7 @@ class NetworkTree:
         """Note the tier of each name, and the first HyperNode of each further tier with the same name."""
         self._tiers = {}
         last: dict[str, int] = {}
-        for domain in sorted(self._domains.values(), key=_tier_and_name):
+        for domain in sorted(self._domains.values()):
             name, tier = domain.tier_name, domain.tier
             if not name:
                 continue
@@ -256,10 +256,6 @@ _MOST_FAULTS = 3
 def _few(faults: Sequence[str]) -> tuple[str, ...]:
     left = len(faults) - _MOST_FAULTS
     return (*faults[:_MOST_FAULTS], *([f"{left} more members are set aside"] if left > 0 else ()))
-
-
-def _tier_and_name(domain: Domain) -> tuple[int, str]:
-    return domain.tier, domain.name
 
 
 def _problem(parent: Domain, child: Domain) -> str:

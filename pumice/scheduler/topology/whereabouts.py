@@ -70,5 +70,6 @@ def whereabouts(
     if whole is None:
         return None
     groups = sorted(job.sub_groups or (), key=lambda group: group.order)
-    found = [(group, narrowest(group.tasks.values())) for group in groups]
-    return Whereabouts(whole, [(group, domain) for group, domain in found if domain is not None])
+    return Whereabouts(
+        whole, [(each, found) for each in groups if (found := narrowest(each.tasks.values()))]
+    )

@@ -79,7 +79,7 @@ def test_a_selector_that_is_known_finds_the_nodes_of_now(fields: Raw) -> None:
     network.set("s1", **fields)
     tree = network.settle()
     assert [network.in_domain(each) for each in tree.domains.values()] == ["n1", "n1"]
-    assert tree._members.selected == {"s0": {"n1"}, "s1": {"n1"}}
+    assert tree._members.holders == {"n1": {"s0", "s1"}}
 
 
 def test_a_hyper_node_that_is_being_deleted_is_out_at_once() -> None:
