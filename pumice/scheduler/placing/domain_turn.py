@@ -165,15 +165,12 @@ class DomainTurn:
 
     def _unit(self, units: Units, unit: Unit, around: Around) -> float | None:
         """Place what a unit needs, or nothing; how good its domain is, None if there is none."""
+        if units.passes_over(unit):
+            return None
         group = unit.sub_group
         if group is None or not unit.is_whole:
             return self._one_of(units, unit, around)
-        alike = units.kind(unit) if not group.ready else None
-        kind = None if alike is None else (alike, group.topology)
         pods = sorted(unit.tasks.left(), key=self._session.answers.task_key)
-        if kind is not None and units.is_hopeless(kind):
-            units.pass_over(unit, None, pods)
-            return None
 
         def placed() -> Placed:
             return Placed.PLACES if group.is_ready else Placed(group.is_pipelined)
@@ -183,7 +180,7 @@ class DomainTurn:
         request = self._request(pods, lacking, members, self._limit_of(group), placed)
         score = self._find(request, around, group)
         if score is None:
-            units.pass_over(unit, kind, pods)
+            units.pass_over(unit, pods)
             return None
         left = [task for task in pods if task.status is SchedulingStatus.PENDING]
         unit.tasks = PodQueue(self._session, self._job, left, among=units.waiting)
@@ -202,7 +199,7 @@ class DomainTurn:
                 unit.tasks.placed()
                 units.tried(unit)
                 return score
-            units.pass_over(unit, None, [task])
+            units.pass_over(unit, [task])
         units.tried(unit)
         return None
 

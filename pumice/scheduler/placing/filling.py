@@ -96,9 +96,7 @@ class Filling:
 
     def _unit(self, units: Units, unit: Unit) -> bool:
         """Place or promise what a unit needs, or nothing; whether anything was."""
-        kind = units.kind(unit)
-        if kind is not None and units.is_hopeless(kind):
-            units.pass_over(unit, None, unit.tasks.left())
+        if units.passes_over(unit):
             return False
         before = self._statement.savepoint()
         if unit.sub_group is not None and unit.is_whole:
@@ -113,13 +111,13 @@ class Filling:
                 if is_first:
                     self._outcome.beside = len(self._statement) - before
                 self._statement.roll_back(before)
-                units.pass_over(unit, kind, tasks)
+                units.pass_over(unit, tasks)
                 return False
             units.tried(unit)
             return True
 
         def goes_on_without(task: TaskInfo) -> bool:
-            units.pass_over(unit, None, [task])
+            units.pass_over(unit, [task])
             return True
 
         done = self.pods(unit.tasks, lambda: len(self._statement) > before, goes_on_without)

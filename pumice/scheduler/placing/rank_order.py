@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from pumice.scheduler.model.axis import Bools, Floats, Ints
+from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.node_ranking import GroupOf, NodeRanking
@@ -17,8 +17,6 @@ from pumice.scheduler.session.node_values import NOWHERE
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.topology.levels import SideBySide
 from pumice.scheduler.topology.tree import Domain
-
-_NONE: Bools = np.zeros(0, dtype=np.bool_)
 
 
 class RankOrder:
@@ -49,15 +47,9 @@ class RankOrder:
 
     def best_later(self, task: TaskInfo, ranking: NodeRanking) -> int:
         """Row of the best node for the next pod, which has to wait for terminating pods; `NOWHERE` if there is none."""
-        fits = ranking.fits_later() if self._session.touched.releases else _NONE
-        if not fits.any():
+        if not self._session.touched.releases:
             return NOWHERE
-        return self._best(
-            task,
-            ranking,
-            lambda rows: ranking.best_later(task, rows) if fits[rows].any() else NOWHERE,
-            later=True,
-        )
+        return self._best(task, ranking, lambda rows: ranking.best_later(task, rows), later=True)
 
     def has(self, row: int) -> bool:
         """Whether a ready node is in the domain."""

@@ -8,7 +8,6 @@ their size. A sub-group that finds no place is passed over, so that the next one
 import heapq
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain
 
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup
@@ -25,11 +24,13 @@ class Unit:
     Attributes:
         sub_group: Their sub-group; None for pods that are in none, each of which is placed for itself.
         tasks: Those that are still to be tried.
+        kind: Equal for units of which the nodes take all or none; None if that is not known.
     """
 
     def __init__(self, sub_group: SubGroup | None, tasks: PodQueue) -> None:
         self.sub_group = sub_group
         self.tasks = tasks
+        self.kind: Hashable = None
 
     @property
     def place(self) -> int:
@@ -77,12 +78,7 @@ class Units:
         self._single = self._unit(None, divided.pop(None))
         units = sorted(self._unit(group, pods) for group, pods in divided.items())
         self._more = [unit for unit in units if not unit.is_whole]  # sorted, so that it is a heap
-        self._lines: dict[int, deque[Unit]] = {}
-        for unit in units:
-            if unit.is_whole and unit.may_be_whole:
-                self._lines.setdefault(unit.place, deque()).append(unit)
-        self._required = [line[0] for line in self._lines.values()]
-        heapq.heapify(self._required)
+        self._line = deque(unit for unit in units if unit.is_whole and unit.may_be_whole)
         self._others: deque[Unit] = deque()
         self._deferred: list[Unit] = []
         self._placed = self._is_last_round = False
@@ -93,7 +89,7 @@ class Units:
 
     def __bool__(self) -> bool:
         return bool(
-            self._lines or self._single.tasks or self._others or self._more or self._deferred
+            self._line or self._single.tasks or self._others or self._more or self._deferred
         )
 
     def waiting(self) -> Iterator[TaskInfo]:
@@ -102,40 +98,24 @@ class Units:
 
     def pop(self) -> Unit:
         """The next unit to try."""
-        while self._required:
-            place = heapq.heappop(self._required).place
-            of, line = self._policies[place], self._lines[place]
+        while self._line:
+            unit = self._line.popleft()
+            of = self._policies[unit.place]
             if of.promised < of.minimum:
-                unit = line.popleft()
-                if line:
-                    heapq.heappush(self._required, line[0])
-                else:
-                    del self._lines[place]
                 return unit
+            self._others.append(unit)
         if self._single.tasks:
             return self._single
-        is_next = not (self._lines or self._others or self._more)
+        is_next = not (self._others or self._more)
         if self._deferred and (is_next or (self._placed and self._is_first_round)):
-            self._try_again()
+            # Pods that were placed meanwhile may help.
+            self._is_last_round, self._placed = not self._placed, False
+            self._is_first_round = False
+            self._line = deque(sorted([*self._deferred, *self._others]))
+            self._others.clear()
+            self._deferred.clear()
             return self.pop()
-        if self._lines:
-            self._others = deque(sorted(chain.from_iterable(self._lines.values())))
-            self._lines = {}
         return self._others.popleft() if self._others else heapq.heappop(self._more)
-
-    def _try_again(self) -> None:
-        """Let sub-groups have another turn that pods which were placed meanwhile may help."""
-        self._is_last_round, self._placed = not self._placed, False
-        self._is_first_round = False
-        self._others.extend(chain.from_iterable(self._lines.values()))
-        lines: dict[int, list[Unit]] = {}
-        for unit in sorted([*self._deferred, *self._others]):
-            lines.setdefault(unit.place, []).append(unit)
-        self._lines = {place: deque(line) for place, line in lines.items()}
-        self._required = [line[0] for line in self._lines.values()]
-        heapq.heapify(self._required)
-        self._others.clear()
-        self._deferred.clear()
 
     def tried(self, unit: Unit) -> None:
         """Keep what is left of a unit that was tried, to be tried one by one, if it has its size."""
@@ -143,30 +123,33 @@ class Units:
         if unit.sub_group is not None and unit.tasks and not unit.is_whole:
             heapq.heappush(self._more, unit)
 
-    def kind(self, unit: Unit) -> Hashable:
-        """Equal for units of which the nodes take all or none; None if that is not known."""
-        if not unit.is_whole:
+    def passes_over(self, unit: Unit) -> bool:
+        """Pass over a unit if no place was found for one like it; whether it does."""
+        unit.kind = self._kind(unit)
+        if unit.kind not in self._hopeless:
+            return False
+        self.pass_over(unit, unit.tasks.left())
+        return True
+
+    def _kind(self, unit: Unit) -> Hashable:
+        group = unit.sub_group
+        if group is None or group.ready or not unit.is_whole:
             return None
         kinds: Counter[Hashable] = Counter()
         for task in unit.tasks.left():
             if task.nominated or task.shape.peers is not None:
                 return None
             kinds[self._session.alike(task)] += 1
-        group = unit.sub_group
-        return group and (group.size - group.ready, frozenset(kinds.items()))
+        return group.topology, group.size, frozenset(kinds.items())
 
-    def is_hopeless(self, kind: Hashable) -> bool:
-        """Whether no place was found for a unit like this."""
-        return kind in self._hopeless
-
-    def pass_over(self, unit: Unit, kind: Hashable, tasks: Iterable[TaskInfo]) -> None:
+    def pass_over(self, unit: Unit, tasks: Iterable[TaskInfo]) -> None:
         """Note that no place was found for a unit, or for pods of one whose pods are placed one by one.
 
         A sub-group that pods of other units may help, by pod affinity or topology spread, is tried again once some are placed.
         """
         tasks, job = tuple(tasks), self._job
-        if kind is not None:
-            self._hopeless.add(kind)
+        if unit.kind is not None:
+            self._hopeless.add(unit.kind)
         if unit.sub_group is not None and unit.is_whole:
             rules = [task.shape.peers for task in tasks]
             if not self._is_last_round and any(each and each.may_be_helped for each in rules):
