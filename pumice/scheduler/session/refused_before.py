@@ -64,7 +64,7 @@ class RefusedBefore:
         self._decided = decided
         self._suiting = suiting
         self._room: _RoomBounds | None = None
-        self._domains = _LargestSums(view)
+        self._most: dict[tuple[int, int, int], int] = {}
         self._refused: dict[Hashable, int] = {}
 
     def parked(self, job: JobInfo) -> Parked | None:
@@ -153,10 +153,20 @@ class RefusedBefore:
         if not limit.is_hard or limit.tier is None:
             return False
         return any(
-            amount * each.required > self._domains.most(limit.tier, column)
+            amount * each.required > self._most_free(limit.tier, column)
             for each in parked.bounds
             for column, amount in each.needs
         )
+
+    def _most_free(self, tier: int, column: int) -> int:
+        """The most that a domain, of a tier up to a highest one, has free of a resource once terminating pods are gone."""
+        levels, rows = self._view.levels, self._view.rows
+        key = tier, column, len(self._view.touched)
+        if key not in self._most:
+            free = np.maximum(rows.future_idle(column), 0)
+            sums = [some.sums(free) for some in levels.below(levels.tree.root, tier)]
+            self._most[key] = max([int(each.max(initial=0)) for each in sums], default=0)
+        return self._most[key]
 
     def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
         """True if the nodes have room for fewer pods of a gang than it requires."""
@@ -172,31 +182,6 @@ class RefusedBefore:
     @property
     def _decisions(self) -> int:
         return sum(map(len, self._decided))
-
-
-class _LargestSums:
-    """The most that any domain has free, followed while a session decides."""
-
-    def __init__(self, view: SessionView) -> None:
-        self._view = view
-        self._known: dict[tuple[int, int], tuple[int, int]] = {}
-
-    def most(self, tier: int, column: int) -> int:
-        """The most of a resource that the nodes of a domain have free once terminating pods are gone.
-
-        Args:
-            tier: The highest tier of a domain.
-            column: Column of the resource.
-        """
-        moment = len(self._view.touched)
-        known = self._known.get((tier, column))
-        if known is None or known[0] != moment:
-            free = np.maximum(self._view.rows.future_idle(column), 0)
-            levels = self._view.levels
-            sums = [some.sums(free) for some in levels.below(levels.tree.root, tier)]
-            most = max([int(each.max(initial=0)) for each in sums], default=0)
-            known = self._known[tier, column] = moment, most
-        return known[1]
 
 
 class _RoomBounds:
