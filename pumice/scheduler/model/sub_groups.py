@@ -314,12 +314,8 @@ class SubGroups:
             for each in self.policies
             if each.valid < each.minimum
         }
-        groups = listed([f"{title}: {has} of {needs}" for title, (has, needs) in lacking.items()])
-        return Reason(
-            "NotEnoughPodsOfTask",
-            f"Not enough valid subGroups of each task for gang-scheduling, {groups}",
-            {"subGroups": {title: {"valid": v, "min": m} for title, (v, m) in lacking.items()}},
-            plain=f"waits for pods of its sub-groups to be created: it has enough for {groups}",
+        return too_few(
+            "subGroups", "subGroups", "sub-groups to be created: it has enough for", lacking
         )
 
     def turns(self) -> dict[SubGroup | None, int]:
@@ -333,6 +329,17 @@ class SubGroups:
             (required if is_required else others).append(group)
         others.sort(key=lambda group: group.is_ready)
         return {group: turn for turn, group in enumerate([*required, None, *others])}
+
+
+def too_few(what: str, field: str, plain: str, lacking: Mapping[str, tuple[int, int]]) -> Reason:
+    """That a gang has too few pods on any nodes, by task or policy: how many it has, and how many it needs."""
+    text = listed([f"{name}: {has} of {needs}" for name, (has, needs) in lacking.items()])
+    return Reason(
+        "NotEnoughPodsOfTask",
+        f"Not enough valid {what} of each task for gang-scheduling, {text}",
+        {field: {name: {"valid": has, "min": needs} for name, (has, needs) in lacking.items()}},
+        plain=f"waits for pods of its {plain} {text}",
+    )
 
 
 _Way = dict[tuple[str | None, ...], list[PolicyCount]]

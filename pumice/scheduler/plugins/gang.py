@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from pumice.api.messages import listed
 from pumice.scheduler.explain.nearest import pods_of
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.sub_groups import PolicyCount, SubGroup
+from pumice.scheduler.model.sub_groups import PolicyCount, SubGroup, too_few
 from pumice.scheduler.model.tasks import PENDING, PIPELINED, SchedulingStatus
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
@@ -51,13 +50,7 @@ def why_invalid(job: JobInfo) -> Reason | None:
             if job.role_ready(role, *_VALID) < minimum
         }
         if lacking:
-            roles = listed([f"{role}: {has} of {needs}" for role, (has, needs) in lacking.items()])
-            return Reason(
-                "NotEnoughPodsOfTask",
-                f"Not enough valid pods of each task for gang-scheduling, {roles}",
-                {"tasks": {role: {"valid": v, "min": m} for role, (v, m) in lacking.items()}},
-                plain=f"waits for pods of its tasks to be created: it has {roles}",
-            )
+            return too_few("pods", "tasks", "tasks to be created: it has", lacking)
     groups = job.sub_groups
     if groups is not None and (why := groups.why_invalid()) is not None:
         return why

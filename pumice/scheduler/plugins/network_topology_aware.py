@@ -10,7 +10,7 @@ that are placed in one.
 """
 
 from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
-from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -70,12 +69,9 @@ class NetworkTopologyAware(LastingPlugin):
 
     def vote(self, job: JobInfo) -> Vote | Reason:
         """Keep out a gang if it, or a sub-group that it requires, must be in one domain, and none could hold it, not even an empty one."""
-        spec = job.group.spec if job.group is not None else None
-        if spec is None or not self._session.reads_network():
+        if job.group is None or _in_domain(job) is None or not self._session.reads_network():
             return Vote.ABSTAIN
-        if spec.network_topology is None and spec.sub_group_policy is None:
-            return Vote.ABSTAIN
-        levels = self._session.levels
+        spec, levels = job.group.spec, self._session.levels
         whole = limit_of(spec.network_topology, levels)
         refusal = self._why_not(whole, job.required, "")
         pods = int(job.minimum[PODS])
@@ -93,50 +89,45 @@ class NetworkTopologyAware(LastingPlugin):
         self, limit: Limit, asked: Sequence[tuple[int, int]], prefix: str
     ) -> Reason | None:
         """Why no domain could hold amounts of some columns, which must be in one."""
-        levels = self._session.levels
+        levels, has = self._session.levels, self._session.rows.allocatable
+        root = levels.tree.root
         if limit.problem is not None:
             return limit.problem
-        if not limit.is_hard or limit.tier is None or not asked:
+        if not limit.is_hard or limit.tier is None or limit.tier >= root.tier or not asked:
             return None
-        if limit.tier >= levels.tree.root.tier:
+        sets = levels.below(root, limit.tier)
+        sums = np.array(
+            [np.concatenate([each.sums(has[:, column]) for each in sets]) for column, _ in asked]
+        )
+        parts = sums / np.array([max(least, 1) for _, least in asked])[:, None]
+        covered = parts.min(axis=0)
+        if covered.max(initial=0.0) >= 1:
             return None
-        nearest: tuple[float, Domain, int] | None = None
-        for domains in levels.below(levels.tree.root, limit.tier):
-            has = self._session.rows.allocatable
-            sums = np.array([domains.sums(has[:, column]) for column, _ in asked])
-            parts = sums / np.array([max(least, 1) for _, least in asked])[:, None]
-            covered = parts.min(axis=0)
-            place = int(covered.argmax()) if len(covered) else -1
-            if place >= 0 and (nearest is None or covered[place] > nearest[0]):
-                scarcest = int(parts[:, place].argmin())
-                nearest = float(covered[place]), domains.domains[place], scarcest
-        if nearest is not None and nearest[0] >= 1:
-            return None
-        column, wanted = asked[nearest[2] if nearest is not None else 0]
+        place = int(covered.argmax())
+        scarcest = int(parts[:, place].argmin())
+        column, wanted = asked[scarcest]
         name = self._session.resource(column)
         text = f"{prefix}needs {amount(column, wanted)} {name} in one HyperNode of tier {limit.tier} or lower"
         details: dict[str, Any] = {"highestTier": limit.tier}
-        if nearest is None:
-            text += "; none of them has a ready node"
-        else:
-            domain = nearest[1]
-            rows = levels.rows(domain)
-            size = int(self._session.rows.allocatable[rows, column].sum())
-            text += f"; the largest ({domain.name}, {nodes_of(len(rows))}) has {amount(column, size)} even when empty"
-            details |= {"hyperNode": domain.name, "tier": domain.tier}
+        domain = [domain for each in sets for domain in each.domains][place]
+        size = int(sums[scarcest, place])
+        text += f"; the largest ({domain.name}, {nodes_of(len(levels.rows(domain)))}) has {amount(column, size)} even when empty"
+        details |= {"hyperNode": domain.name, "tier": domain.tier}
         return Reason("NotEnoughResources", text, details, ("networkTopology",))
 
-    def _weight_of(self, resource: str) -> int:
-        """The weight of a resource; devices count unless they have a weight of their own."""
-        return self._weights.get(resource, int("/" in resource))
+    def _counted(self, asked: Mapping[str, tuple[int, int]]) -> list[tuple[int, int, int]]:
+        """Columns, amounts and weights of what is asked for; devices count unless they have a weight of their own."""
+        return [
+            (column, units, weight)
+            for name, (column, units) in asked.items()
+            if units and (weight := self._weights.get(name, int("/" in name)))
+        ]
 
     def by_domain(self, pods: PodClass) -> "NodeFullness | None":
         """Scores of nodes by how full the domains around them are; None if nothing counts that the pods ask for."""
-        counted = [
-            (need.column, need.amount, weight)
-            for need in pods.shape.needs
-            if need.amount and (weight := self._weight_of(need.name))
-        ]
+        counted = self._counted(
+            {each.name: (each.column, each.amount) for each in pods.shape.needs}
+        )
         if not counted:
             return None
         if self._table is None:
@@ -148,11 +139,7 @@ class NetworkTopologyAware(LastingPlugin):
 
     def order(self, fit: DomainFit) -> Floats | None:
         """How full domains would be; of the fullest ones, those are better that have more of the pods already."""
-        counted = [
-            (column, asked, weight)
-            for name, (column, asked) in fit.asked.items()
-            if asked and (weight := self._weight_of(name))
-        ]
+        counted = self._counted(fit.asked)
         if not counted:
             return None
         total = sum(weight for _, _, weight in counted)
