@@ -13,7 +13,7 @@ from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
 from pumice.scheduler.eviction.survey import Survey
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.sub_groups import PolicyCount, SubGroup
+from pumice.scheduler.model.sub_groups import SubGroupLosses
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
 from pumice.scheduler.points import SortKey
 from pumice.scheduler.session.session import Session
@@ -192,34 +192,22 @@ def _tasks(seen: Survey, rows: Ints) -> list[TaskInfo]:
 
 
 def _safe(job: JobInfo, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
-    """Those of the pods, in order, that can go without breaking their gang.
-
-    The first pod without which a sub-group is incomplete uses up one of those that the gang does not require; the others
-    of that sub-group are then free to go.
-    """
+    """Those of the pods, in order, that can go without breaking their gang."""
     if job.is_short:
         return list(tasks)
     left = job.ready - job.min_member
     roles: dict[str, int] = {}
     if job.min_member >= job.min_task_total:
         roles = {role: job.role_ready(role) - least for role, least in job.min_task.items()}
-    lost: dict[SubGroup, int] = {}
-    spare: dict[PolicyCount, int] = {}
+    groups, losses = job.sub_groups, SubGroupLosses()
     found: list[TaskInfo] = []
     for task in tasks:
         if len(found) == left:
             break
         if roles.get(task.role, 1) <= 0:
             continue
-        group = job.sub_groups.of(task) if job.sub_groups is not None else None
-        if group is not None and group.is_ready:
-            gone = lost.get(group, 0)
-            if gone == group.ready - group.size:
-                others = spare.get(group.of, group.of.ready - group.of.minimum)
-                if others <= 0:
-                    continue
-                spare[group.of] = others - 1
-            lost[group] = gone + 1
+        if groups is not None and not losses.takes(groups.of(task)):
+            continue
         found.append(task)
         if task.role in roles:
             roles[task.role] -= 1

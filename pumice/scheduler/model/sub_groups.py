@@ -331,6 +331,31 @@ class SubGroups:
         return {group: turn for turn, group in enumerate([*required, None, *others])}
 
 
+class SubGroupLosses:
+    """Which pods sub-groups can do without, one after the other."""
+
+    def __init__(self) -> None:
+        self._lost: dict[tuple[int, SubGroup], int] = {}
+        self._spare: dict[tuple[int, PolicyCount], int] = {}
+
+    def takes(self, group: SubGroup | None, scope: int = 0) -> bool:
+        """Take a pod of a sub-group, or of none, if its gang does not lose a sub-group that it requires; whether it does not.
+
+        The first pod without which a sub-group is incomplete uses up one of those that the gang does not require; the others are then
+        free to go. Pods of other scopes count as if they stayed.
+        """
+        if group is None or not group.is_ready:
+            return True
+        gone = self._lost.get((scope, group), 0)
+        if gone == group.ready - group.size:
+            spare = self._spare.get((scope, group.of), group.of.ready - group.of.minimum)
+            if spare <= 0:
+                return False
+            self._spare[scope, group.of] = spare - 1
+        self._lost[scope, group] = gone + 1
+        return True
+
+
 def too_few(what: str, field: str, plain: str, lacking: Mapping[str, tuple[int, int]]) -> Reason:
     """That a gang has too few pods on any nodes, by task or policy: how many it has, and how many it needs."""
     text = listed([f"{name}: {has} of {needs}" for name, (has, needs) in lacking.items()])

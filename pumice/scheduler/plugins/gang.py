@@ -6,7 +6,7 @@ from pumice.scheduler.explain.nearest import pods_of
 from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.sub_groups import PolicyCount, SubGroup, too_few
+from pumice.scheduler.model.sub_groups import SubGroupLosses, too_few
 from pumice.scheduler.model.tasks import PENDING, PIPELINED, SchedulingStatus
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
@@ -126,35 +126,13 @@ def _role_may_lose(candidates: Candidates) -> Bools:
 
 
 def _sub_group_may_lose(candidates: Candidates) -> Bools:
-    """Candidates of sub-groups that stay complete, that are incomplete already, or of which the gang has more than it requires.
-
-    The first pod without which a sub-group is incomplete uses up one of those that the gang does not require. If it may not go,
-    neither may others of the sub-group.
-    """
-    count = len(candidates)
-    groups: dict[SubGroup, int] = {}
-    policies: dict[PolicyCount, int] = {}
-    group, policy, spare = (np.arange(count) for _ in range(3))
-    left = np.full(count, count, dtype=np.int64)
-    is_whole = np.zeros(count, dtype=np.bool_)
-    for place, (task, of_job) in enumerate(
-        zip(candidates.tasks, candidates.job.tolist(), strict=True)
-    ):
-        found = candidates.jobs[of_job].gang.sub_groups
-        its = found.of(task) if found is not None else None
-        if its is not None:
-            group[place] = count + groups.setdefault(its, len(groups))
-            policy[place] = count + policies.setdefault(its.of, len(policies))
-            spare[place] = its.ready - its.size
-            left[place] = its.of.ready - its.of.minimum
-            is_whole[place] = its.is_ready
-    before = candidates.earlier(group)
-    breaks = is_whole & (before == spare)
-    broken_before = candidates.earlier(np.where(breaks, policy, np.arange(count)))
-    pairs = candidates.scope * (2 * count) + group
-    refused = np.isin(pairs, pairs[breaks & (broken_before >= left)])
-    found_may: Bools = ~(refused & (before >= spare))
-    return found_may
+    """Candidates of sub-groups that stay complete, that are incomplete already, or of which the gang has more than it requires."""
+    losses, found = SubGroupLosses(), []
+    scopes = candidates.scope.tolist()
+    for task, job, scope in zip(candidates.tasks, candidates.job.tolist(), scopes, strict=True):
+        groups = candidates.jobs[job].gang.sub_groups
+        found.append(groups is None or losses.takes(groups.of(task), scope))
+    return np.array(found, dtype=np.bool_)
 
 
 def _counts_roles(job: JobInfo) -> bool:
