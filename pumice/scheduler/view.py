@@ -28,6 +28,7 @@ from pumice.scheduler.state.reserved_nodes import Reservation
 from pumice.scheduler.state.usage import UsageTable
 from pumice.scheduler.state.watched_cluster import ClusterState, QueueValues
 from pumice.scheduler.topology.levels import Levels
+from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of
 from pumice.scheduler.waiting.parked import Cause
 
 Figure = Literal["deserved", "capacity", "real_capacity", "share", "overused"]
@@ -118,6 +119,12 @@ class SessionView:
         self.reads_network = lambda: reads_network
         self.seems_to_fit = lambda _: True
         self.extensions = _NONE
+
+    def network_limit(self, job: JobInfo) -> Limit:
+        """What a gang says about the domain that its pods must share, or should."""
+        if job.group is None or not self.reads_network():
+            return NO_LIMIT
+        return limit_of(job.group.spec.network_topology, self.levels)
 
     def column(self, resource: str) -> int | None:
         """Column of a resource; None when no node and no pod has ever named it."""

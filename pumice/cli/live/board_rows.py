@@ -74,7 +74,7 @@ class NodeRows:
 def _group_of(state: ClusterState, row: int, record: NodeRecord) -> str:
     """The HyperNode of a node, or its zone in a cluster without HyperNodes."""
     if state.network.has_hyper_nodes:
-        return state.network.lowest(row).name
+        return state.network.narrowest([row]).name
     return record.node.metadata.label(_ZONE) if record.node is not None else ""
 
 

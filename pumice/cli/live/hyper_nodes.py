@@ -60,7 +60,7 @@ def of_hyper_nodes(simulation: Simulation, name: str, forbidden: list[str]) -> d
     outside = [
         state.nodes.names[row]
         for row in network.mask(network.root).nonzero()[0]
-        if network.lowest(int(row)) is network.root
+        if network.narrowest([int(row)]) is network.root
     ]
     return {
         "message": _one(top) if name else _all(network.domains, outside),

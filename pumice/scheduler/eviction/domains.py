@@ -16,7 +16,7 @@ from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import TaskInfo
-from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
+from pumice.scheduler.placing.domain_queue import DomainQueue, gets_domain, to_try
 from pumice.scheduler.placing.domain_search import DomainSearch
 from pumice.scheduler.placing.filling import Filling, GangTurn
 from pumice.scheduler.placing.requests import DomainRequest, Members, Placed, scores
@@ -24,7 +24,7 @@ from pumice.scheduler.session.empty_nodes import shortfalls
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.statement import Statement
-from pumice.scheduler.topology.limits import limit_of
+from pumice.scheduler.topology.limits import NO_LIMIT
 from pumice.scheduler.topology.tree import Domain
 
 _ASKED = 32
@@ -227,12 +227,9 @@ class DomainPlaces(EvictionPlaces):
 
 def request_of(session: Session, job: JobInfo) -> DomainRequest:
     """The pods of a gang that wait, and how many of them need a place at least."""
-    tree = session.levels.tree
     needed = max(lacking(job), 1) if session.extensions.needs_minimum else 1
-    reads = not session.extensions.ignores_network and tree.has_hyper_nodes
-    reads &= any(each.call(job) for each in session.extensions.domain_search)
-    topology = job.group.spec.network_topology if reads and job.group is not None else None
-    limit = limit_of(topology, session.levels)
+    is_sought = session.levels.tree.has_hyper_nodes and gets_domain(session, job)
+    limit = session.view.network_limit(job) if is_sought else NO_LIMIT
     members = Members(session, job.tasks.values())
     pods = [task for task in job.tasks.values() if waits(task)]
     return DomainRequest(session, job.queue, pods, members, needed, limit, lambda: Placed.NOTHING)

@@ -17,7 +17,7 @@ from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
-from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of
+from pumice.scheduler.topology.limits import Limit, limit_of
 from pumice.scheduler.topology.tree import Domain
 from pumice.scheduler.waiting.parked import Cause
 
@@ -28,8 +28,11 @@ def to_try(
     """Pods of a job in their order; those of a job with sub-groups as units, those of one that seeks a domain as a whole."""
     if seeks_domain(session, job):
         return DomainQueue(session, job, tasks)
-    divided = PodQueue if job.sub_groups is None else Units
-    return divided(session, job, tasks)
+    return _divided(session, job, tasks)
+
+
+def _divided(session: Session, job: JobInfo, tasks: Iterable[TaskInfo]) -> PodQueue | Units:
+    return (PodQueue if job.sub_groups is None else Units)(session, job, tasks)
 
 
 def knows_its_nodes(session: Session, job: JobInfo) -> bool:
@@ -37,7 +40,7 @@ def knows_its_nodes(session: Session, job: JobInfo) -> bool:
     whole, parts = _limits(session, job)
     if any(part.is_hard for part in parts):
         return False
-    return _gets_domain(session, job) or not whole.is_hard
+    return gets_domain(session, job) or not whole.is_hard
 
 
 def seeks_domain(session: Session, job: JobInfo) -> bool:
@@ -46,21 +49,22 @@ def seeks_domain(session: Session, job: JobInfo) -> bool:
     for limit in (whole, *parts):
         if limit.is_hard:
             return True
-        if limit.tier and session.levels.tree.has_hyper_nodes and _gets_domain(session, job):
+        if limit.tier and session.levels.tree.has_hyper_nodes and gets_domain(session, job):
             return True
     return False
 
 
 def _limits(session: Session, job: JobInfo) -> tuple[Limit, Sequence[Limit]]:
     """The limit of a gang, and those of its policies."""
+    whole = session.view.network_limit(job)
     if job.group is None or session.extensions.ignores_network:
-        return NO_LIMIT, ()
-    spec, levels = job.group.spec, session.levels
-    parts = [limit_of(each.network_topology, levels) for each in spec.sub_group_policy or ()]
-    return limit_of(spec.network_topology, levels), parts
+        return whole, ()
+    policies = job.group.spec.sub_group_policy or ()
+    return whole, [limit_of(each.network_topology, session.levels) for each in policies]
 
 
-def _gets_domain(session: Session, job: JobInfo) -> bool:
+def gets_domain(session: Session, job: JobInfo) -> bool:
+    """Whether a plugin seeks a domain for a gang that says something about the network."""
     return any(each.call(job) for each in session.extensions.domain_search)
 
 
@@ -103,24 +107,19 @@ class DomainQueue:
             turn.whole(self._pods)
             is_ready = may_begin(session, job, statement)
             left = (task for task in self._pods if task.status is PENDING)
-            self._rest = self._divided(left if is_ready else ())
+            self._rest = _divided(session, job, left if is_ready else ())
         else:
             if self._rest is None:
-                self._rest = self._divided(self._pods)
+                self._rest = _divided(session, job, self._pods)
             turn.further(self._rest)
         self._last = (*statement.placements, *statement.promises)
         turn.explain(outcome)
         return is_ready
 
-    def _divided(self, pods: Iterable[TaskInfo]) -> PodQueue | Units:
-        """Pods one by one, or by units."""
-        kind = PodQueue if self._job.sub_groups is None else Units
-        return kind(self._session, self._job, pods)
-
     def _why_hopeless(self) -> Reason | None:
         """Why no domain can be meant, or none may be used any more; None if one may."""
         session, job = self._session, self._job
-        if not _gets_domain(session, job):
+        if not gets_domain(session, job):
             return WITHOUT_PLUGIN
         if self._problem is not None or not self._limit.is_hard:
             return self._problem

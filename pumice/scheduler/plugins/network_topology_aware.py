@@ -23,7 +23,7 @@ from pumice.scheduler.points import DomainFit, PodClass, Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.specs import LastingPlugin, PluginSpec
-from pumice.scheduler.topology.limits import Limit, limit_of, limit_of_part
+from pumice.scheduler.topology.limits import Limit, limit_of_part
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
@@ -72,7 +72,7 @@ class NetworkTopologyAware(LastingPlugin):
         if job.group is None or _in_domain(job) is None or not self._session.reads_network():
             return Vote.ABSTAIN
         spec, levels = job.group.spec, self._session.levels
-        whole = limit_of(spec.network_topology, levels)
+        whole = self._session.network_limit(job)
         refusal = self._why_not(whole, job.required, "")
         pods = int(job.minimum[PODS])
         for policy in spec.sub_group_policy or ():

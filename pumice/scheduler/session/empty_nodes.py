@@ -21,7 +21,8 @@ from pumice.scheduler.model.tasks import ALLOCATED_LIKE, TaskInfo
 from pumice.scheduler.state.reserved_nodes import WAITING, lack, waiting_shapes, wanted
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.topology.levels import SideBySide
-from pumice.scheduler.topology.limits import NO_LIMIT, Limit, limit_of, limit_of_part
+from pumice.scheduler.topology.limits import Limit, limit_of_part
+from pumice.scheduler.view import SessionView
 
 _FEW = 8
 """Shapes of a gang up to which filters are asked for each; for more, all ready nodes count."""
@@ -66,21 +67,19 @@ class EmptyNodes:
     def __init__(
         self,
         state: ClusterState,
-        rows: Rows,
+        view: SessionView,
         suiting: Callable[[TaskInfo, str], Bools],
-        reads_network: Callable[[], bool],
     ) -> None:
         """Begin a session with a settled state; filters leave suiting nodes to a pod of a queue."""
         facts = state.facts
         self._state = state
         self._axis = state.axis
-        self._allocatable = rows.allocatable
+        self._view = view
+        self._allocatable = view.rows.allocatable
         self._facts = facts
         self._suiting = suiting
         # Otherwise filters exclude nodes only for some time, because they are cordoned or reserved.
         self._exclude_for_good = state.reservation is None and facts.are_all_open
-        self._rows = rows
-        self._reads_network = reads_network
         self._levels = state.levels
         self._said: dict[Hashable, str | None] = {}
         self._limits: tuple[Ints, Ints] | None = None
@@ -141,7 +140,7 @@ class EmptyNodes:
             job: The gang.
             held: Rows that must be in the domain.
         """
-        limit = self._limit(job)
+        limit = self._view.network_limit(job)
         if not limit.is_hard:
             return np.ones(len(self._allocatable), dtype=np.bool_)
         nodes = self.candidates(job)
@@ -158,7 +157,7 @@ class EmptyNodes:
             wants.append((by_row, len(rows)))
         amounts = [(each, int(asked[each])) for each in columns]
         for domains in self._domains(limit):
-            lacks = shortfalls(domains, self._rows, wants, amounts)
+            lacks = shortfalls(domains, self._view.rows, wants, amounts)
             if len(lacks) and lacks.min() < np.inf:
                 return self._levels.tree.mask(domains.domains[int(lacks.argmin())])
         return None
@@ -168,7 +167,7 @@ class EmptyNodes:
 
         Arguments as for `why_too_large`.
         """
-        whole, groups = self._limit(job), job.sub_groups
+        whole, groups = self._view.network_limit(job), job.sub_groups
         if not (job.tasks and self._facts.are_any_ready and (groups is not None or whole.is_hard)):
             return False
         waiting = [task for task in job.tasks.values() if task.status in WAITING]
@@ -185,11 +184,6 @@ class EmptyNodes:
             ]
         kind = (job.queue, job.key if has_reserved else "")
         return any(self._is_beyond(kind, tasks, count, limit) for tasks, count, limit in together)
-
-    def _limit(self, job: JobInfo) -> Limit:
-        if job.group is None or not self._reads_network():
-            return NO_LIMIT
-        return limit_of(job.group.spec.network_topology, self._levels)
 
     def _held(self, job: JobInfo) -> list[int]:
         """Rows of the nodes on which pods hold places."""

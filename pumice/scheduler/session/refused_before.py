@@ -24,7 +24,6 @@ from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.session.answers import PluginAnswers
 from pumice.scheduler.state.watched_cluster import ClusterState
-from pumice.scheduler.topology.limits import limit_of
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Bound, Cause, Parked, likeness
 
@@ -147,10 +146,8 @@ class RefusedBefore:
 
     def _domains_lack(self, job: JobInfo, parked: Parked) -> bool:
         """True if no domain has as much free as a gang requires that must be in one; added up over its nodes."""
-        if not parked.causes & _DOMAIN or job.group is None or not self._view.reads_network():
-            return False
-        limit = limit_of(job.group.spec.network_topology, self._view.levels)
-        if not limit.is_hard or limit.tier is None:
+        limit = self._view.network_limit(job)
+        if not parked.causes & _DOMAIN or not limit.is_hard or limit.tier is None:
             return False
         return any(
             amount * each.required > self._most_free(limit.tier, column)

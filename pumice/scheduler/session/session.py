@@ -118,7 +118,7 @@ class Session:
             (done.binds, done.promises, done.evicted, self._kept),
             lambda shape, queue: self._rankings.fixed(shape, queue, "").allowed,
         )
-        self.empty_nodes = EmptyNodes(state, self.view.rows, self.suiting, self.view.reads_network)
+        self.empty_nodes = EmptyNodes(state, self.view, self.suiting)
         self.places = RowPlaces(self.view.rows, self.touched)
         self.levels = self.view.levels
 

@@ -78,12 +78,10 @@ class NetworkTree:
         meta = hyper_node.metadata
         if meta.deletion_timestamp is not None:
             return self.remove_hyper_node(meta.name)
-        known = self._hyper_nodes.get(meta.name)
-        if known is not None:
-            old, _ = known
-            same = old.spec == hyper_node.spec
-            if same and old.metadata.creation_timestamp == meta.creation_timestamp:
-                return False
+        old, _ = self._hyper_nodes.get(meta.name, (None, None))
+        created = meta.creation_timestamp
+        if old and old.spec == hyper_node.spec and old.metadata.creation_timestamp == created:
+            return False
         self._hyper_nodes[meta.name] = hyper_node, Selectors.read(hyper_node)
         self._is_linked = False
         return True
@@ -171,12 +169,6 @@ class NetworkTree:
         for mask in found.values():
             mask.flags.writeable = False
         return found
-
-    def lowest(self, row: int) -> Domain:
-        """The domain of the lowest tier that has a node, ready or not; the root if no other one has it."""
-        self._link()
-        holders = self._members.holders.get(self._table.order[row].name, ())
-        return min((self._domains[each] for each in holders), default=self._root)
 
     def narrowest(self, rows: Iterable[int]) -> Domain:
         """The domain of the lowest tier that has all of some nodes, ready or not; the root for none of them."""

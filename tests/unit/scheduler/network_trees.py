@@ -116,7 +116,7 @@ class Network:
             "nodes": {
                 each.name: self.in_domain(each) for each in (tree.root, *tree.domains.values())
             },
-            "lowest": [tree.lowest(row).name for row in range(len(self.table))],
+            "lowest": [tree.narrowest([row]).name for row in range(len(self.table))],
             "by tier": self.by_tier(),
             "names": {name: tree.tier_named(name) for name in ("x", "y", "")},
             "faults": dict(tree.faults),

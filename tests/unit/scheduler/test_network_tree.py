@@ -32,7 +32,7 @@ def test_what_the_tree_is(case: Raw) -> None:
     if "tiers" in case:
         assert network.by_tier() == case["tiers"]
     for node, name in case.get("lowest", {}).items():
-        assert tree.lowest(network.table.row_of(node)).name == name, node
+        assert tree.narrowest(network.rows(node)).name == name, node
     for nodes, name in case.get("narrowest", {}).items():
         assert tree.narrowest(network.rows(nodes)).name == name, nodes
     for name, tier in case.get("named", {}).items():
@@ -49,7 +49,7 @@ def test_nodes_that_are_not_ready_do_not_count_but_are_where_they_are() -> None:
     network.set_node("n1", is_ready=False)
     tree = network.settle()
     assert network.in_domain(tree.domains["s1"]) == network.in_domain(tree.root) == "n0"
-    assert tree.lowest(network.table.row_of("n1")).name == "s0"
+    assert tree.narrowest(network.rows("n1")).name == "s0"
     assert network.set_node("n0", is_ready=False)
     assert not network.by_tier(), "a domain without ready nodes is never chosen"
     assert network.set_node("n0")
@@ -226,4 +226,4 @@ def test_an_event_of_a_node_costs_the_same_in_a_large_cluster() -> None:
     assert calls(network.by_tier) < 50 * 500, "it finds the ready nodes of each domain again"
     assert calls(lambda: tree.set_node("node-17", {"rack": "r2"}, is_ready=True)) < 100
     assert calls(lambda: tree.set_node("node-5000", {"rack": "r2"}, is_ready=True)) < 1000
-    assert calls(lambda: tree.lowest(17)) < 10
+    assert calls(lambda: tree.narrowest([17])) < 30
