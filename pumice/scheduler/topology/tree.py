@@ -155,12 +155,13 @@ class NetworkTree:
 
     def _find_masks(self) -> dict[str, Bools]:
         order = self._table.order
-        row_of = {record.name: row for row, record in enumerate(order) if record.is_ready}
+        ready = np.array([each.is_ready for each in order], dtype=np.bool_)
+        row_of = {order[row].name: row for row in np.flatnonzero(ready).tolist()}
         inside: defaultdict[str, list[int]] = defaultdict(list)
         for name in self._members.holders.keys() & row_of.keys():
             for holder in self._members.holders[name]:
                 inside[holder].append(row_of[name])
-        found = {"": np.array([each.is_ready for each in order], dtype=np.bool_)}
+        found = {"": ready}
         for domain in sorted(self._domains.values()):  # children come first
             mask = found[domain.name] = np.zeros(len(order), dtype=np.bool_)
             mask[inside[domain.name]] = True
