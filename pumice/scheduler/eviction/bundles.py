@@ -93,16 +93,7 @@ def bundles(
     domain: Bools,
     needs: Ints,
 ) -> Iterator[VictimBundle]:
-    """Bundles in the order in which they go.
-
-    Args:
-        session: The session.
-        rules: What the action may evict.
-        seen: Running pods, and which of them may go if no others do.
-        usable: Nodes on which room is of use, by row.
-        domain: Nodes of the domain that is looked at, by row.
-        needs: What is wanted, by column.
-    """
+    """Bundles in the order in which they go: of a domain, for room on usable nodes; `needs` is what is wanted, by column."""
     setting = rules.setting
     gangs = list(_gangs(session, rules, seen, usable, domain))
     columns = wanted_columns(needs)

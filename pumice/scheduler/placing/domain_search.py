@@ -1,11 +1,7 @@
 """The domain of the network in which pods are placed together.
 
-Domains are tried tier by tier, the lowest first; the first tier in which one of them will do ends the search. Of a tier, the domain
-is taken in which the pods can start now, before those in which they wait for terminating pods; then the one with the best score; then
-the first by name. Domains that by arithmetic lack room are not tried, and the best ones are tried first, so that most searches need one
-trial. A trial is a part of the statement: what does not serve is undone.
-
-Pods that come later stay where the others are: domains are tried from these outwards.
+What is taken says `docs/scheduler/plugins/network-topology-aware.md`. Domains that by arithmetic lack room are not tried, and the best ones
+are tried first, so that most searches need one trial. A trial is a part of the statement: what does not serve is undone.
 """
 
 from collections.abc import Hashable, Iterator, Sequence, Set

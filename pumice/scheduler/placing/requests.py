@@ -1,7 +1,8 @@
 """Pods that ask for one domain of the network together: a whole gang, a sub-group, or a single pod."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from enum import IntEnum
 
 import numpy as np
@@ -159,9 +160,7 @@ class DomainRequest:
         self.limit = limit
         self.placed = placed
         self.demands = group_parts(session, queue, pods, self.required)
-        self.shapes: dict[PodShape, int] = {}
-        for task in pods:
-            self.shapes[task.shape] = self.shapes.get(task.shape, 0) + 1
+        self.shapes: Mapping[PodShape, int] = Counter([task.shape for task in pods])
         self.asked: dict[str, tuple[int, int]] = {}
         for shape, count in self.shapes.items():
             for need in shape.needs:

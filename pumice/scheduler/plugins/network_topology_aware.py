@@ -1,12 +1,7 @@
 """network-topology-aware: keep the pods of a gang in one domain of the network, and prefer domains that are in use.
 
-A gang or sub-group with a `networkTopology` is placed in the lowest domain that has room; see `placing/domain_search.py`. Of several domains of a
-tier the one is best that is fullest afterwards, so that whole domains stay free:
-`score = 100 · weight · Σ w_r · (used_r + asked_r) / allocatable_r / Σ w_r`, and 0 where something would be exceeded.
-
-Pods of other gangs go where domains are in use, for the same reason: a node scores the mean of this value over the domains around it, weighted by
-`fading^(tier - 1)`, and as if they were full where it is in none. Inside a domain all nodes score the same, so that nothing changes for gangs
-that are placed in one.
+The scores of domains and nodes are those of `docs/scheduler/plugins/network-topology-aware.md`. Inside a domain all nodes score the same, so
+that nothing changes for gangs that are placed in one.
 """
 
 from bisect import bisect_right
@@ -184,7 +179,6 @@ class _DomainTable:
         self.codes: Ints = np.zeros((len(told), nodes), dtype=np.int64)
         for at, (first, some) in enumerate(zip(self._firsts, self._sets, strict=True)):
             self.codes[at] = np.where(some.codes < 0, self.count + at, some.codes + first)
-        self._around: dict[int, Sequence[int]] = {}
         self._beside: dict[int, tuple[Ints, Ints]] = {}
 
     def sums(self, values: Ints) -> Ints:
@@ -193,12 +187,8 @@ class _DomainTable:
 
     def around(self, row: int) -> Sequence[int]:
         """The domains that have a row, lower tiers first."""
-        found = self._around.get(row)
-        if found is None:
-            sides = zip(self._firsts, self._sets, strict=True)
-            found = [first + place for first, some in sides for place in some.around(row)]
-            self._around[row] = found
-        return found
+        sides = zip(self._firsts, self._sets, strict=True)
+        return [first + place for first, some in sides for place in some.around[row]]
 
     def beside(self, domain: int) -> tuple[Ints, Ints]:
         """The rows that share a domain with any row of one, and their codes."""

@@ -48,19 +48,14 @@ class SideBySide:
         start = int(self.starts[place])
         return self.rows[start : start + self._sizes[place]]
 
-    def around(self, row: int) -> Sequence[int]:
-        """Places of the domains that have a row."""
-        if self.is_disjoint:
-            code = self.codes.item(row)
-            return (code,) if code >= 0 else ()
-        places = np.searchsorted(self.starts, np.flatnonzero(self.rows == row), side="right") - 1
-        found: list[int] = places.tolist()
-        return found
-
     @cached_property
-    def is_disjoint(self) -> bool:
-        """Whether no row is in several of the domains."""
-        return len(np.unique(self.rows)) == len(self.rows)
+    def around(self) -> Sequence[Sequence[int]]:
+        """For each row places of the domains that have it."""
+        found: list[list[int]] = [[] for _ in range(self._nodes)]
+        for place in range(len(self.domains)):
+            for row in self.rows_of(place).tolist():
+                found[row].append(place)
+        return found
 
     @cached_property
     def codes(self) -> Ints:
