@@ -27,10 +27,7 @@ class Deficit(NamedTuple):
     """A resource of which less is left than is needed; CPU in milli-cores, all others in whole units.
 
     Attributes:
-        resource: Its name.
         used: How much of the limit is used.
-        limit: The limit.
-        needs: How much is needed.
         kept: How much of what is not used is kept for the guarantees of other queues.
     """
 
@@ -96,14 +93,7 @@ def lacks(job: JobInfo, room: Sequence[int]) -> bool:
 
 
 def shortages(session: SessionView, job: JobInfo, used: Ints, limits: Ints) -> list[Deficit]:
-    """Missing amounts for the minimum of a gang; the number of pods is not limited.
-
-    Args:
-        session: The session.
-        job: The gang.
-        used: What counts against the limits, by column.
-        limits: The limits, by column.
-    """
+    """Missing amounts for the minimum of a gang, as far as limits are exceeded, by column; the number of pods is not limited."""
     return [
         Deficit(session.resource(column), used.item(column), limits.item(column), needs)
         for column, needs in job.required

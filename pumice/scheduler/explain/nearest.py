@@ -27,8 +27,6 @@ class NearestNode(msgspec.Struct, frozen=True):
         needs: What one pod asks for.
         scarcest: The scarcest resource on that node; None when no node is left to compare.
         there: What was free of it there, in units of its column.
-        node: The node.
-        nodes: Nodes there are.
         candidates: Nodes that no rule excludes.
         too_small: How many of these lack something even when they are empty.
         promised: Those of them that have room, but have promised it to other pods.

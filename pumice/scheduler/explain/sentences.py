@@ -162,7 +162,6 @@ class Objections:
 
     Attributes:
         codes: For each node 1 + the place of its reason in `texts`; 0 where no rule excludes it.
-        texts: The reasons.
         excluded: Nodes that a rule excludes.
         candidates: Number of the others.
     """

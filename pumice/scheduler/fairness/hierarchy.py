@@ -37,12 +37,10 @@ class _Node:
 
     Attributes:
         row: Its row among the children of its parent.
-        children: Nodes below it by name.
         held: What its children hold; what is scaled, for nodes.
         asked: What its jobs hold and ask for; nothing for nodes.
         shares: Dominant shares of its children.
         saturated: Which children can use no more.
-        key: Place among its siblings.
     """
 
     def __init__(self, parent: "_Node | None", weight: float) -> None:

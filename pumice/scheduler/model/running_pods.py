@@ -32,7 +32,6 @@ class RunningTable:
         used: Rows that hold a pod.
         node: Row of the node, -1 while the node is not there.
         gang: Number of the gang.
-        priority: Priority of the pod.
         preemptable: Whether the pod says that it may be evicted.
         critical: Whether Kubernetes counts it as critical.
         runs: Whether it runs; otherwise it is bound.

@@ -37,7 +37,6 @@ class ReadyNodes:
     """The ready nodes of a mask.
 
     Attributes:
-        count: How many they are.
         largest: The most that one of them has when empty, by column; empty if there is none.
         smallest: The least.
         are_all: Whether they are all ready nodes.

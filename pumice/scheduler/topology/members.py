@@ -36,10 +36,7 @@ class Selectors(NamedTuple):
     """The members of a HyperNode, by the way in which they are selected.
 
     Attributes:
-        names: Names of nodes.
-        patterns: Patterns of names of nodes.
         labels: Selectors of nodes; none of them is empty.
-        hyper_nodes: Names of HyperNodes.
         fault: A sentence that begins with a path about the first member that is not read; empty if there is none.
     """
 

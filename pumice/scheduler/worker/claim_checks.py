@@ -21,11 +21,8 @@ class ClaimBatch:
 
     Attributes:
         gang: Key of the gang; that of the pod where there is none.
-        binds: Pods and their nodes.
-        uids: uids of the pods.
         nodes: Their nodes as they were when decided.
         claims: What the claims are to be bound to.
-        claim_uids: uids of the claims.
         due: Until when they must be bound, by the monotonic clock.
         restores: How often the API server had been restored from a backup.
         written: Claims for which something has been sent, and the version that it made; empty while that is not known.

@@ -24,14 +24,9 @@ class TermContext:
     """The objects that one leadership works with.
 
     Attributes:
-        client: Session with the API server.
         state: The cluster with what is assumed of it.
         caches: The cluster as the API server last showed it.
-        recorder: Records events for users.
         faults: Reports objects at which something fails unexpectedly.
-        metrics: What is counted.
-        clock: Tells the time and waits.
-        wake: Asks for a cycle.
         leads: Whether this process holds the Lease by its own clock.
         sent: Requests whose answers the end of the leadership waits for, so that the next leader sees their results.
     """

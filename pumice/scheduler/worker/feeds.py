@@ -34,19 +34,10 @@ class SchedulerCaches:
     """The scheduler's watches.
 
     Attributes:
-        nodes: The nodes.
         hyper_nodes: The HyperNodes; most clusters do not have their CRD.
         namespaces: The namespaces; terms of pod affinity may select them by their labels.
         pods: All pods: ours wait for a place, others take room.
-        pod_groups: The gangs.
-        queues: The queues.
-        priority_classes: The priority classes.
-        claims: Claims to volumes.
-        volumes: Persistent volumes.
-        storage_classes: Classes of claims and volumes.
         csi_nodes: How many volumes nodes can attach.
-        quotas: Quotas of namespaces.
-        budgets: PodDisruptionBudgets.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:

@@ -64,17 +64,7 @@ class SchedulerWorker(ElectedWorker[WorkerSettings, SchedulerMetrics]):
         clock: Clock | None = None,
         metrics: SchedulerMetrics | None = None,
     ) -> None:
-        """Create a worker; its `tasks` must run.
-
-        Args:
-            client: Session with the API server.
-            config: How to schedule.
-            settings: How to work.
-            config_file: File that `config` was read from; its changes are taken up.
-            config_text: What that file said then.
-            clock: Tells the time and waits.
-            metrics: What to count in.
-        """
+        """Create a worker; its `tasks` must run. The file from which `config` was read, with that text, is followed."""
         metrics = metrics or SchedulerMetrics()
         self.config = ActiveConfig(config, config_file, metrics, text=config_text, clock=clock)
         self._leadership: _Leadership | None = None
