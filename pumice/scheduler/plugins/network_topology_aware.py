@@ -25,8 +25,8 @@ from pumice.scheduler.waiting.parked import Cause
 _FULL = 100.0
 _FADING = 0.8
 _MOST_DOMAINS = 8
-_MANY = 64
 _OF_DOMAINS = Cause.DOMAIN | Cause.SIZES
+_MANY = 64
 """Touched rows from which on all scores are computed again."""
 
 

@@ -6,7 +6,7 @@ compared so when they are next asked for.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -136,7 +136,7 @@ class MemberTable:
     def __init__(self) -> None:
         self.nodes: dict[str, Labels] = {}
         self.holders: dict[str, set[str]] = {}
-        self._patterns: dict[str, _Pattern] = {}
+        self._patterns: dict[str, tuple[Callable[[str], bool], set[str]]] = {}
         self.set_selectors({})
 
     def set_selectors(self, selectors: Mapping[str, Selectors]) -> None:
@@ -155,7 +155,7 @@ class MemberTable:
                     self._by_label[label].add(name)
         known = self._patterns
         self._patterns = {
-            each: known.get(each) or _Pattern(each, self.nodes) for each in self._by_pattern
+            each: known.get(each) or _matched(each, self.nodes) for each in self._by_pattern
         }
         self.holders.clear()
         for name in self.nodes:
@@ -169,46 +169,42 @@ class MemberTable:
             return False
         self.nodes[name] = labels
         if before is None:
-            for pattern in self._patterns.values():
-                pattern.test(name)
+            for search, names in self._patterns.values():
+                if search(name):
+                    names.add(name)
         return self._find_holders(name)
 
     def remove_node(self, name: str) -> bool:
         """Remove a node; True if it was in a HyperNode."""
         if self.nodes.pop(name, None) is None:
             return False
-        for pattern in self._patterns.values():
-            pattern.names.discard(name)
+        for _, names in self._patterns.values():
+            names.discard(name)
         return self.holders.pop(name, None) is not None
 
     def _find_holders(self, name: str) -> bool:
         """Find the HyperNodes of a node; True if they are others than before."""
         found = set(self._by_name.get(name, ()))
         for pattern, users in self._by_pattern.items():
-            if name in self._patterns[pattern].names:
+            if name in self._patterns[pattern][1]:
                 found |= users
         if self._by_label:
             labels = self.nodes[name]
             asked: set[str] = set()
             asked.update(*(self._by_label.get(each, ()) for each in (_ANY, *labels.items())))
-            found.update(each for each in asked if _any_matches(self._selectors[each], labels))
+            for each in asked:
+                if any(one.matches(labels) for one in self._selectors[each].labels):
+                    found.add(each)
         before = self.holders.pop(name, set())
         if found:
             self.holders[name] = found
         return before != found
 
 
-class _Pattern:
-    """A pattern, and the nodes whose names it matches."""
-
-    def __init__(self, pattern: str, nodes: Iterable[str]) -> None:
-        self._search = searcher(pattern)
-        self.names = set(filter(self._search, nodes))
-
-    def test(self, name: str) -> None:
-        """Match the name of a new node."""
-        if self._search(name):
-            self.names.add(name)
+def _matched(pattern: str, nodes: Iterable[str]) -> tuple[Callable[[str], bool], set[str]]:
+    """What matches a name with a pattern, and the nodes whose names it matches."""
+    search = searcher(pattern)
+    return search, set(filter(search, nodes))
 
 
 def _one_label(selector: LabelSelector) -> Sequence[tuple[str, str]]:
@@ -217,7 +213,3 @@ def _one_label(selector: LabelSelector) -> Sequence[tuple[str, str]]:
         if operator == "In":
             return [(key, value) for value in values]
     return [_ANY]
-
-
-def _any_matches(selectors: Selectors, labels: Labels) -> bool:
-    return any(each.matches(labels) for each in selectors.labels)
