@@ -36,9 +36,6 @@ class Domain:
         self.parent: Domain | None = None
         self.children: Sequence[Domain] = ()
 
-    def __repr__(self) -> str:
-        return f"<Domain {self.name or 'root'} of tier {self.tier}>"
-
     def __lt__(self, other: "Domain") -> bool:
         """Whether its tier is lower, or of equal ones its name is first."""
         return (self.tier, self.name) < (other.tier, other.name)

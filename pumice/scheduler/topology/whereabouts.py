@@ -23,11 +23,8 @@ class Whereabouts(NamedTuple):
     @property
     def message(self) -> str:
         """A sentence about the gang; empty if its pods are in no HyperNode together."""
-        return (
-            f"its pods are in HyperNode {self.whole.name} (tier {self.whole.tier})"
-            if self.whole.name
-            else ""
-        )
+        name, tier = self.whole.name, self.whole.tier
+        return f"its pods are in HyperNode {name} (tier {tier})" if name else ""
 
     @property
     def details(self) -> dict[str, Any]:
