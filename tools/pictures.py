@@ -129,7 +129,7 @@ def drawn(docs: Path, picture: Picture) -> str:
 def _racks(objects: Sequence[Raw], nodes: Iterable[str]) -> dict[str, str]:
     """The HyperNodes around nodes, the widest first; in the examples each has one that names it."""
     selectors = {
-        each["metadata"]["name"]: Selectors.read(msgspec.convert(each, HyperNode))
+        each["metadata"]["name"]: Selectors(msgspec.convert(each, HyperNode))
         for each in objects
         if each["kind"] == "HyperNode"
     }

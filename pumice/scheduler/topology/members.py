@@ -7,11 +7,10 @@ compared so when they are next asked for.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
-from pumice.api.hypernodes import HyperNode, Member
+from pumice.api.hypernodes import HyperNode, MemberSelector
 from pumice.api.kinds import HYPER_NODE
 from pumice.api.meta import LabelSelector
 from pumice.api.regexes import judge_regex, searcher
@@ -32,63 +31,36 @@ _ANY = ("", "")
 """Stands for labels of nodes that cannot be looked up by one of them."""
 
 
-class Selectors(NamedTuple):
-    """The members of a HyperNode, by the way in which they are selected.
+class Selectors:
+    """The members of a HyperNode, by the way in which they are selected, within limits on what is compared with each node.
 
     Attributes:
         labels: Selectors of nodes; none of them is empty.
         fault: A sentence that begins with a path about the first member that is not read; empty if there is none.
     """
 
-    names: frozenset[str]
-    patterns: tuple[str, ...]
-    labels: tuple[LabelSelector, ...]
-    hyper_nodes: frozenset[str]
-    fault: str
-
-    @classmethod
-    def read(cls, hyper_node: HyperNode) -> "Selectors":
-        """The selectors of a HyperNode, within limits on what is compared with each node."""
-        names: set[str] = set()
-        hyper_nodes: set[str] = set()
-        first = ""
-        reader = _Reader()
-        for index, member in enumerate(hyper_node.members):
-            selector = member.selector
-            if selector is None:
-                continue
-            is_node = member.type != HYPER_NODE.kind
-            if selector.exact_match is not None:
-                (names if is_node else hyper_nodes).add(selector.exact_match.name)
-            if fault := reader.take(member) if is_node else _not_exact(member):
-                first = first or f"spec.members[{index}].selector.{fault}"
-        return cls(
-            frozenset(names),
-            tuple(reader.patterns),
-            tuple(reader.labels),
-            frozenset(hyper_nodes),
-            first,
-        )
-
-
-def _not_exact(member: Member) -> str:
-    ways = [way for way in member.selector.ways if way != "exactMatch"] if member.selector else []
-    return f"{ways[0]}: members of type HyperNode are selected by exactMatch only" if ways else ""
-
-
-class _Reader:
-    """Takes in patterns and label selectors until their limit is reached."""
-
-    def __init__(self) -> None:
+    def __init__(self, hyper_node: HyperNode) -> None:
+        self.names: set[str] = set()
+        self.hyper_nodes: set[str] = set()
         self.patterns: dict[str, None] = {}
         self.labels: list[LabelSelector] = []
+        self.fault = ""
         self._bytes = LONGEST_SELECTORS
         self._instructions = MOST_INSTRUCTIONS
+        for index, member in enumerate(hyper_node.members):
+            if member.selector is None:
+                continue
+            if fault := self._take(member.selector, is_node=member.type != HYPER_NODE.kind):
+                self.fault = self.fault or f"spec.members[{index}].selector.{fault}"
 
-    def take(self, member: Member) -> str:
-        """Take in a member of type Node; why it is not read, empty if it is."""
-        selector = member.selector
-        assert selector is not None
+    def _take(self, selector: MemberSelector, *, is_node: bool) -> str:
+        """Take in a member; why it is not read, empty if it is."""
+        if selector.exact_match is not None:
+            (self.names if is_node else self.hyper_nodes).add(selector.exact_match.name)
+        if not is_node:
+            ways = [way for way in selector.ways if way != "exactMatch"]
+            said = "members of type HyperNode are selected by exactMatch only"
+            return f"{ways[0]}: {said}" if ways else ""
         if selector.regex_match is not None:
             fault = self._pattern(selector.regex_match.pattern)
             if fault:

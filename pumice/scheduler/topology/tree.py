@@ -79,7 +79,7 @@ class NetworkTree:
         created = meta.creation_timestamp
         if old and old.spec == hyper_node.spec and old.metadata.creation_timestamp == created:
             return False
-        self._hyper_nodes[meta.name] = hyper_node, Selectors.read(hyper_node)
+        self._hyper_nodes[meta.name] = hyper_node, Selectors(hyper_node)
         self._is_linked = False
         return True
 
