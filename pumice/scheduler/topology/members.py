@@ -130,7 +130,7 @@ class MemberTable:
             each: known.get(each) or _matched(each, self.nodes) for each in self._by_pattern
         }
         self.holders.clear()
-        for name in self.nodes:
+        for name in self.nodes if selectors else ():
             self._find_holders(name)
 
     def set_node(self, name: str, labels: Labels | None) -> bool:
@@ -144,7 +144,7 @@ class MemberTable:
             for search, names in self._patterns.values():
                 if search(name):
                     names.add(name)
-        return self._find_holders(name)
+        return bool(self._selectors) and self._find_holders(name)
 
     def remove_node(self, name: str) -> bool:
         """Remove a node; True if it was in a HyperNode."""
