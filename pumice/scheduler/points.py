@@ -1,6 +1,6 @@
 """The extension points of the scheduler: what plugins may register, what they are asked, and how answers are combined.
 
-Plugins register functions when a session opens (`registrar.py`); `session/answers.py` combines several answers. The tables in
+Plugins register functions when a session opens, or once for several (`registrar.py`); `session/answers.py` combines several answers. The tables in
 `docs/scheduler` follow from the rows of `Extensions`.
 """
 
@@ -262,7 +262,7 @@ class Extension(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Point(Generic[T]):
-    """An extension point: an attribute of `Extensions` with what plugins have registered there in one session.
+    """An extension point: an attribute of `Extensions` with what plugins have registered there.
 
     They are in the order of tiers, and of plugins in a tier. The class `Extensions` itself has the points.
 
