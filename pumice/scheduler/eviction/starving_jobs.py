@@ -33,66 +33,81 @@ def starving_jobs(
 
     Those for which no running pod is a candidate, but whose queue may refuse to reclaim, are put into `unaided`.
     """
-    shared: dict[str, tuple[Queue, EvictionRules]] = {}  # only of open queues that are not fifo
-    unhelped: set[str] = set()  # queues for whose gangs no running pod is a candidate
-    queues = session.state.queues
-    leaves_out = "allocate" in session.view.actions
-    losing = {session.state.tasks[key].job for key in session.committed.evicted}
-    told, parked = surveys.told, session.state.parked.gangs
+    jobs = session.in_queue(_jobs(session, setting.name))
+    starving = _Starving(session, surveys, setting, unaided)
+    return session.answers.by_queue(starving.asked(jobs), starving.takes_part, session.fail)
 
-    def takes_part(job: JobInfo) -> bool:
-        name, key = job.queue, job.key
-        is_holding = job.counted > 0 and job.holding > 0
-        if key in losing:
-            return False  # its pods went for another gang a moment ago
-        if not job.counts[PENDING] or job.group is None:
-            return False
-        known = None if is_holding else shared.get(name)
-        if known is None:
-            queue = queues.get(name)
-            if queue is None or not queue.is_open:
-                return False
-            if leaves_out and not (is_holding or queue.is_fifo):
-                known = shared[name] = queue, rules_for(session, setting, job, queue)
-                if not accepted_gangs(session.view.running, known[1]).any():
-                    unhelped.add(name)
-        else:
-            queue = known[0]
-        if known is not None:
-            if name in unhelped:
-                # No running pod was spared, so that only a refusal is to be reported.
-                is_reported = setting.reclaims and key in told
-                if is_reported and session.state.gangs.takes(queue, job):
-                    unaided.setdefault(name, []).append(job)
-                return False
-            if key not in told and not may_help(session, surveys, known[1], queue, job):
-                return False
-        if not (is_holding or session.state.gangs.takes(queue, job)):
-            return False
-        return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
 
-    jobs, blind = session.in_queue(_jobs(session, setting.name)), surveys.blind
+class _Starving:
+    """Which gangs take part in an action; what is known of one that holds nothing serves all of its queue."""
 
-    def asked() -> Iterator[JobInfo]:
+    def __init__(
+        self,
+        session: Session,
+        surveys: Surveys,
+        setting: EvictionSetting,
+        unaided: dict[str, list[JobInfo]],
+    ) -> None:
+        self._session = session
+        self._surveys = surveys
+        self._setting = setting
+        self._unaided = unaided
+        self._leaves_out = "allocate" in session.view.actions
+        self._losing = {session.state.tasks[key].job for key in session.committed.evicted}
+        self._rules: dict[str, EvictionRules] = {}
+        self._unhelped: set[str] = set()  # queues for whose gangs no running pod is a candidate
+
+    def asked(self, jobs: Sequence[JobInfo]) -> Iterator[JobInfo]:
         """Those about whom the answers so far do not tell that no pod may go for them; ever more are looked at together."""
+        told, blind, unhelped = self._surveys.told, self._surveys.blind, self._unhelped
+        parked, action = self._session.state.parked.gangs, self._setting.name
         first, end = 0, 1
         while first < len(jobs):
             yield from [
                 job
                 for job in jobs[first:end]
                 if job.key in told
-                or (
-                    (job.queue not in unhelped or (job.counted and job.holding))
-                    and (
-                        not blind
-                        or (why := parked.get(job.key)) is None
-                        or why.seeks.get(setting.name) not in blind
+                or not (
+                    (job.queue in unhelped and not (job.counted and job.holding))
+                    or (
+                        blind
+                        and (why := parked.get(job.key)) is not None
+                        and why.seeks.get(action) in blind
                     )
                 )
             ]
             first, end = end, 2 * end
 
-    return session.answers.by_queue(asked(), takes_part, session.fail)
+    def takes_part(self, job: JobInfo) -> bool:
+        """Whether a gang is below its minimum, and others may go for it as far as is known."""
+        session, surveys = self._session, self._surveys
+        queue = session.state.queues.get(job.queue)
+        if job.key in self._losing or not job.counts[PENDING] or job.group is None:
+            return False  # in the first case its pods went for another gang a moment ago
+        if queue is None or not queue.is_open:
+            return False
+        is_holding = job.counted > 0 and job.holding > 0
+        if self._leaves_out and not (is_holding or queue.is_fifo):
+            rules = self._rules_for(job, queue)
+            if job.queue in self._unhelped:
+                # No running pod was spared, so that only a refusal is to be reported.
+                is_reported = self._setting.reclaims and job.key in surveys.told
+                if is_reported and session.state.gangs.takes(queue, job):
+                    self._unaided.setdefault(job.queue, []).append(job)
+                return False
+            if job.key not in surveys.told and not may_help(session, surveys, rules, queue, job):
+                return False
+        if not (is_holding or session.state.gangs.takes(queue, job)):
+            return False
+        return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
+
+    def _rules_for(self, job: JobInfo, queue: Queue) -> EvictionRules:
+        rules = self._rules.get(job.queue)
+        if rules is None:
+            rules = self._rules[job.queue] = rules_for(self._session, self._setting, job, queue)
+            if not accepted_gangs(self._session.view.running, rules).any():
+                self._unhelped.add(job.queue)
+        return rules
 
 
 def _jobs(session: Session, action: str) -> list[JobInfo]:
