@@ -122,7 +122,8 @@ class Search:
         for key in self._tentative:
             del self._bounds[key]
         self._tentative.clear()
-        self._reset()
+        for bounds in self._bounds.values():
+            bounds.reset()
 
     # -- pod by pod --------------------------------------------------------------------------
 
@@ -197,10 +198,6 @@ class Search:
                 self._tentative.append(key)
         known.let_ask(preemptor.job.key)
         return NodePlaces(self.session, rules, preemptor, known)
-
-    def _reset(self) -> None:
-        for bounds in self._bounds.values():
-            bounds.reset()
 
     # -- all pods of a gang ------------------------------------------------------------------
 
