@@ -72,6 +72,8 @@ class NodeBounds:
             self._by_node[row] = tasks[start:end]
         possible = ~no_victims[there]
         possible &= (self._given[:, there] >= missing[:, there]).all(axis=0)
+        if not possible.any():
+            return
         least = np.ones(len(there), dtype=np.int64)
         for place, need in enumerate(needs):
             largest = np.maximum.reduceat(running.vectors[rows, need.column], starts)
