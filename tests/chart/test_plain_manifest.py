@@ -13,7 +13,7 @@ from tests.kit.tables import documents
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
-from tests.support.installation import CLUSTER_WIDE, LABEL
+from tests.support.installation import remove_cluster_wide
 from tools.plain_manifest import main
 
 pytestmark = pytest.mark.binaries
@@ -93,13 +93,14 @@ def applied(controlplane: ControlPlane) -> Iterator[None]:
         controlplane.kubectl("apply", "-f", str(FILE))
         yield
     finally:
-        controlplane.kubectl("delete", ",".join(CLUSTER_WIDE), "-l", LABEL)
-        controlplane.kubectl("delete", "namespace", NAMESPACE, "--timeout=60s")
+        remove_cluster_wide(controlplane)
+        controlplane.remove_namespace(NAMESPACE)
+        controlplane.wait_until_gone(NAMESPACE)
 
 
-def generations(plane: ControlPlane) -> dict[tuple[str, str], int]:
-    """How often what is desired of each object has changed."""
-    found = json.loads(plane.kubectl("get", "-f", str(FILE), "-o", "json").stdout)["items"]
+def generations(plane: ControlPlane, verb: str) -> dict[tuple[str, str], int]:
+    """How often what is desired of each object has changed, as `kubectl VERB` shows the objects."""
+    found = json.loads(plane.kubectl(verb, "-f", str(FILE), "-o", "json").stdout)["items"]
     return {
         (each["kind"], each["metadata"]["name"]): each["metadata"].get("generation", 0)
         for each in found
@@ -121,9 +122,8 @@ def test_one_apply_installs_it_and_the_next_changes_nothing(controlplane: Contro
 
     # The namespace holds them to the restricted standard.
     wait_until(started, "the pods of all components", 60)
-    before = generations(controlplane)
-    again = controlplane.kubectl("apply", "-f", str(FILE)).stdout
-    assert generations(controlplane) == before, again
+    before = generations(controlplane, "get")
+    assert generations(controlplane, "apply") == before
     path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
     _, found = controlplane.request("GET", f"{path}/volcano-admission-service-jobs-mutate")
     (webhook,) = found["webhooks"]

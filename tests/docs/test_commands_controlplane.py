@@ -14,7 +14,7 @@ from tests.docs.running import run_page
 from tests.kit.waiting import wait_until
 from tests.support.cert_manager import CertManager
 from tests.support.controlplane.cluster import ONE_SHOT, ControlPlane
-from tests.support.installation import CLUSTER_WIDE, LABEL
+from tests.support.installation import remove_cluster_wide
 from tests.support.kubelet import Kubelet, kubelet
 from tests.support.prometheus_operator import prometheus_kinds
 
@@ -83,7 +83,7 @@ exec {openssl} "${{@/%.svc/.svc,IP:127.0.0.1}}"
 def tidy(plane: ControlPlane) -> None:
     """A page may end in the middle; its webhooks and policies must not hold up the tests that follow."""
     plane.helm("uninstall", "pumice", "--ignore-not-found", namespace="pumice-system")
-    plane.kubectl("delete", ",".join(CLUSTER_WIDE), "-l", LABEL)
+    remove_cluster_wide(plane)
     plane.remove_namespace("pumice-system")
     path = "/api/v1/namespaces/pumice-system"
     wait_until(lambda: plane.request("GET", path)[0] == 404, "pumice-system to be gone", 60)

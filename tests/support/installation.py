@@ -27,15 +27,17 @@ NAMESPACE = "pumice-system"
 RELEASE = "pumice"
 CHART = Path(__file__).parents[2] / "charts/pumice"
 LABEL = f"app.kubernetes.io/instance={RELEASE}"
+ADMISSION = "admissionregistration.k8s.io/v1"
+RBAC = "rbac.authorization.k8s.io/v1"
 CLUSTER_WIDE = (
-    "mutatingwebhookconfigurations",
-    "validatingwebhookconfigurations",
-    "mutatingadmissionpolicybindings",
-    "mutatingadmissionpolicies",
-    "validatingadmissionpolicybindings",
-    "validatingadmissionpolicies",
-    "clusterrolebindings",
-    "clusterroles",
+    f"{ADMISSION}/mutatingwebhookconfigurations",
+    f"{ADMISSION}/validatingwebhookconfigurations",
+    f"{ADMISSION}/mutatingadmissionpolicybindings",
+    f"{ADMISSION}/mutatingadmissionpolicies",
+    f"{ADMISSION}/validatingadmissionpolicybindings",
+    f"{ADMISSION}/validatingadmissionpolicies",
+    f"{RBAC}/clusterrolebindings",
+    f"{RBAC}/clusterroles",
 )
 """Kinds of a release's objects that are in no namespace; whatever holds up requests is first."""
 COMPONENTS = ("webhook", "controller", "scheduler")
@@ -179,6 +181,13 @@ class Installation:
         self._configuration.put({name: text.encode() for name, text in data.items()})
 
 
+def remove_cluster_wide(plane: ControlPlane) -> None:
+    """Delete the objects of the release that are in no namespace: Helm leaves alone what kubectl has applied."""
+    for path in CLUSTER_WIDE:
+        status, answer = plane.request("DELETE", f"/apis/{path}?labelSelector={LABEL}")
+        assert status == 200, answer
+
+
 @contextmanager
 def installed(
     plane: ControlPlane,
@@ -212,6 +221,5 @@ def installed(
         for process in installation.processes.values():
             process.end()
         plane.helm("uninstall", RELEASE, namespace=NAMESPACE, check=False)
-        # Helm leaves alone what a test has applied with kubectl.
-        plane.kubectl("delete", ",".join(CLUSTER_WIDE), "-l", LABEL, "--ignore-not-found")
+        remove_cluster_wide(plane)
         plane.remove_namespace(NAMESPACE)

@@ -33,8 +33,7 @@ def installed(controlplane: ControlPlane, dead: Dead) -> Iterator[None]:
         f"{only}.values={{{USERS},{GOING},{HOME},kube-system}}",
         "networkPolicy.enabled=true",
     ]
-    controlplane.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CHART / "crds"))
-    controlplane.kubectl("wait", "--for=condition=Established", "crd/jobs.batch.volcano.sh")
+    controlplane.establish()
     for namespace, name in ((USERS, "older"), (USERS, "held"), (GOING, "older")):
         path = JOBS.replace(USERS, namespace)
         status, answer = controlplane.request("POST", path, job(name))
