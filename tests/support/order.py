@@ -31,6 +31,14 @@ SHARING = (
 )
 """Files on one release, one after another in one process: those first that need its scheduler as the chart configures it."""
 
+INSTALLED = (
+    "tests/chart/installed/test_components.py",
+    "tests/chart/installed/test_nobody_answers.py",
+)
+"""Files on one release with nobody behind its webhooks, one after another in one process."""
+
+TOGETHER = (SHARING, INSTALLED)
+
 COMPUTING = (
     "tests/docs/test_commands.py",
     "tests/integration/cli/test_run.py",
@@ -78,7 +86,7 @@ WAITING = (
     "tests/integration/webhook/test_policies_controlplane.py",
     "tests/frameworks/test_page.py",
     "tests/e2e/test_restored.py",
-    "tests/chart/installed/test_components.py",
+    INSTALLED[0],
     "tests/e2e/test_hypernodes.py",
     "tests/integration/webhook/test_controlplane.py",
 )
@@ -103,12 +111,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 def _place_of(item: pytest.Item) -> tuple[int, int]:
     waits = any(map(item.get_closest_marker, ("controlplane", "frameworks")))
     file = item.nodeid.partition("::")[0]
-    return place(file, waits=waits), SHARING.index(file) if file in SHARING else -1
+    at = next((files.index(file) for files in TOGETHER if file in files), -1)
+    return place(file, waits=waits), at
 
 
 def _unit(file: str) -> str:
     """The file with which a process gets this one."""
-    return SHARING[0] if file in SHARING else file
+    return next((files[0] for files in TOGETHER if file in files), file)
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
