@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from pumice.api.kinds import HYPER_NODE, QUEUE
 from tests.e2e.crds.objects import EXACT, LABELS, REGEX, TASK, create, cron_job, hyper_node, job
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -57,7 +58,7 @@ def test_kubectl_get_shows_where_a_podgroup_stands(
 def test_kubectl_get_shows_a_queue(controlplane: ControlPlane, namespace: str) -> None:
     create(controlplane, namespace, "Queue", {"weight": 4, "parent": "root"})
     wide = columns(controlplane, namespace, "q", namespace, "-o", "wide")
-    controlplane.kubectl("delete", "queue", namespace)
+    controlplane.request("DELETE", QUEUE.path(namespace))
     assert (wide["PARENT"], wide["WEIGHT"]) == ("root", "4")
 
 
@@ -98,5 +99,5 @@ def test_kubectl_get_shows_a_hypernode(controlplane: ControlPlane, namespace: st
     assert status == 201, made
     assert made["spec"]["members"] == members
     shown = columns(controlplane, namespace, "hn", namespace)
-    controlplane.kubectl("delete", "hn", namespace)
+    controlplane.request("DELETE", HYPER_NODE.path(namespace))
     assert (shown["TIER"], shown["TIERNAME"], shown["NODECOUNT"]) == ("1", "rack", "")

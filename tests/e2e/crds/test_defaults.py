@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from pumice.api.kinds import QUEUE
 from tests.e2e.crds.objects import JOBS, SCHEDULING, TASK, create, cron_job, job
 from tests.support.controlplane.cluster import ControlPlane
 
@@ -29,7 +30,7 @@ def test_defaults_are_written_into_what_was_left_out(
 
 def test_a_queue_gets_its_defaults(controlplane: ControlPlane, namespace: str) -> None:
     status, queue = create(controlplane, namespace, "Queue")
-    controlplane.kubectl("delete", "queue", namespace)
+    controlplane.request("DELETE", QUEUE.path(namespace))
     assert status == 201, queue
     assert queue["spec"] == {"weight": 1, "dequeueStrategy": "traverse"}
 

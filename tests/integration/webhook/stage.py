@@ -53,6 +53,12 @@ class JudgedNamespace:
         del found["metadata"]["managedFields"]
         return found
 
+    async def remove(self, kind: str, name: str) -> None:
+        """Delete an object after a test, if it is there."""
+        path = NAMES[kind].path(name, self.namespace)
+        status, answer = await asyncio.to_thread(self.plane.request, "DELETE", path)
+        assert status in (200, 202, 404), answer
+
     async def refused(self, *arguments: str, obj: Raw | None = None) -> str:
         """Run kubectl for something that must not succeed."""
         text = await self.kubectl(*arguments, obj=obj, check=False)

@@ -197,7 +197,7 @@ async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> 
         )
         assert '"x" is invalid number' in text
     finally:
-        await called.kubectl("delete", "queue.scheduling.volcano.sh", "lab", "--ignore-not-found")
+        await called.remove("queue.scheduling.volcano.sh", "lab")
 
     annotate = ("annotate", "namespace", called.namespace)
     await called.kubectl(*annotate, "scheduling.volcano.sh/queue-name=gone")

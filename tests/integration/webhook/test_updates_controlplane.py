@@ -233,7 +233,7 @@ async def test_kubectl_says_unchanged_where_no_list_lacks_a_default(
             assert (await state(judged, kind, name))[1] == stored["spec"]
         assert (await state(judged, QUEUES, "lab"))[1]["reclaimable"] is True
     finally:
-        await judged.kubectl("delete", QUEUES, "lab", "--ignore-not-found")
+        await judged.remove(QUEUES, "lab")
 
 
 async def settled(stage: JudgedNamespace, kind: str, name: str, obj: Raw, *arguments: str) -> Raw:
@@ -269,7 +269,7 @@ async def test_every_kind_is_the_same_when_applied_again(
         assert json.JSONDecoder().raw_decode(text[text.index("{") :])[0] == stored
         assert await judged.get(kind, name) == stored
     finally:
-        await judged.kubectl("delete", kind, name, "--ignore-not-found")
+        await judged.remove(kind, name)
 
 
 async def test_a_job_is_scaled_by_its_manifest_and_by_patches(judged: JudgedNamespace) -> None:
