@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 from pumice.api.kinds import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, VOLCANO
 from pumice.certs.keeper import CertificateManager
@@ -53,8 +55,27 @@ class JudgedNamespace:
         del found["metadata"]["managedFields"]
         return found
 
+    async def merge(self, kind: str, name: str, change: Raw) -> None:
+        """Send the request of `kubectl patch --type=merge`, of `kubectl label` and of `kubectl annotate`."""
+        await self._patch("merge-patch+json", kind, name, change)
+
+    async def server_side(self, kind: str, obj: Raw, **options: str) -> Raw:
+        """Send the request of Flux, and of `kubectl apply --server-side`; the answer without `managedFields`."""
+        query = urlencode({"fieldManager": "flux", "fieldValidation": "Strict", **options})
+        name = f"{obj['metadata']['name']}?{query}"
+        answer = await self._patch("apply-patch+yaml", kind, name, obj)
+        del answer["metadata"]["managedFields"]
+        return answer
+
+    async def _patch(self, sort: str, kind: str, name: str, body: Raw) -> Raw:
+        path = NAMES[kind].path(name, self.namespace)
+        patch = partial(self.plane.request, content_type=f"application/{sort}")
+        status, answer = await asyncio.to_thread(patch, "PATCH", path, body)
+        assert status in (200, 201), answer
+        return answer
+
     async def remove(self, kind: str, name: str) -> None:
-        """Delete an object after a test, if it is there."""
+        """Begin to delete an object, if it is there."""
         path = NAMES[kind].path(name, self.namespace)
         status, answer = await asyncio.to_thread(self.plane.request, "DELETE", path)
         assert status in (200, 202, 404), answer

@@ -1,11 +1,10 @@
-"""Updates as users make them: with kubectl, against the API server that asks the webhook.
+"""Updates as users make them: with kubectl or by its requests, against the API server that asks the webhook.
 
 One webhook for all of them, in a namespace that had objects before anybody was asked.
 """
 
 import asyncio
 import copy
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -250,7 +249,6 @@ async def test_every_kind_is_the_same_when_applied_again(
     judged: JudgedNamespace, kind: str, manifest: Raw
 ) -> None:
     name = manifest["metadata"]["name"]
-    flux = (*SERVER_SIDE, "--field-manager=flux")
     try:
         created = await settled(judged, kind, name, manifest, *APPLY)
         assert "+" not in await judged.kubectl("diff", "-f", "-", obj=manifest, check=False)
@@ -259,14 +257,16 @@ async def test_every_kind_is_the_same_when_applied_again(
         live = await settled(
             judged, kind, name, live, *REPLACE
         )  # as `kubectl edit` without an edit
-        await settled(judged, kind, name, manifest, *flux, "--force-conflicts")
+        stored = await judged.server_side(kind, manifest, force="true")
+        assert await judged.server_side(kind, manifest, force="true") == stored
+        assert await judged.get(kind, name) == stored
         await judged.kubectl("delete", kind, name)
 
         # A tool that looks for drift before it applies.
-        stored = await settled(judged, kind, name, manifest, *flux)
+        stored = await judged.server_side(kind, manifest)
+        assert await judged.server_side(kind, manifest) == stored
         assert stored["spec"] == created["spec"]
-        text = await judged.kubectl(*flux, "--dry-run=server", "-o", "json", obj=manifest)
-        assert json.JSONDecoder().raw_decode(text[text.index("{") :])[0] == stored
+        assert await judged.server_side(kind, manifest, dryRun="All") == stored
         assert await judged.get(kind, name) == stored
     finally:
         await judged.remove(kind, name)
@@ -358,8 +358,8 @@ async def test_old_objects_that_break_newer_rules_stay_repairable(judged: Judged
 async def _change(stage: JudgedNamespace) -> None:
     """Metadata, counts and weights: what users change about old objects."""
     for kind, name in OLD:
-        await stage.kubectl("label", kind, name, "team=vision")
-        await stage.kubectl("annotate", kind, name, "note=kept")
+        await stage.merge(kind, name, {"metadata": {"labels": {"team": "vision"}}})
+        await stage.merge(kind, name, {"metadata": {"annotations": {"note": "kept"}}})
 
     def scaled(replicas: int) -> tuple[str, ...]:
         patch = f'[{{"op": "replace", "path": "/spec/tasks/0/replicas", "value": {replicas}}}]'
@@ -383,10 +383,8 @@ async def _change(stage: JudgedNamespace) -> None:
 async def _remove(stage: JudgedNamespace) -> None:
     """Finalizers go before the deletion, and while it goes on."""
     for kind, name in OLD:
-        other = '{"metadata":{"finalizers":["pumice.dev/other"]}}'
-        await stage.kubectl("patch", kind, name, "--type=merge", "-p", other)
-        await stage.kubectl("delete", kind, name, "--wait=false")
+        await stage.merge(kind, name, {"metadata": {"finalizers": ["pumice.dev/other"]}})
+        await stage.remove(kind, name)
         assert "deletionTimestamp" in (await stage.get(kind, name))["metadata"]
-        none = '{"metadata":{"finalizers":null}}'
-        await stage.kubectl("patch", kind, name, "--type=merge", "-p", none)
+        await stage.merge(kind, name, {"metadata": {"finalizers": None}})
         assert "NotFound" in await stage.kubectl("get", kind, name, check=False)
