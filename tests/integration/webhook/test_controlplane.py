@@ -226,7 +226,7 @@ async def test_an_outage_stops_only_what_needs_judgement(
     space = stage.namespace
     try:
         async with answering(stage, controlplane.kubeconfig):
-            await stage.kubectl("apply", "-f", "-", obj=queue("default", state=""))
+            await asyncio.to_thread(controlplane.apply, queue("default", state=""))
             held = bare_job(space)
             held["metadata"]["finalizers"] = ["pumice.dev/test"]
             await stage.kubectl("apply", "-f", "-", obj=held)
@@ -240,26 +240,26 @@ async def test_an_outage_stops_only_what_needs_judgement(
             plain = pod(scheduler, namespace=space)
             del plain["metadata"]["uid"], plain["status"]
             plain["spec"]["schedulerName"] = scheduler
-            await stage.kubectl("create", "-f", "-", obj=plain)
+            await asyncio.to_thread(controlplane.apply, plain)
 
-        await stage.kubectl("label", "vcjob", "train", "a=b")
-        await stage.kubectl("label", "queue.scheduling.volcano.sh", "default", "a=b")
-        phase = '{"status":{"phase":"Inqueue"}}'
-        await stage.kubectl("patch", "podgroup", "pg", "--type=merge", "-p", phase)
+        label: Raw = {"metadata": {"labels": {"a": "b"}}}
+        await stage.merge("vcjob", "train", label)
+        await stage.merge("queue.scheduling.volcano.sh", "default", label)
+        await stage.merge("podgroup", "pg", {"status": {"phase": "Inqueue"}})
         state = '{"status":{"state":{"phase":"Running"}}}'
         await stage.kubectl(
             "patch", "vcjob", "train", "--subresource=status", "--type=merge", "-p", state
         )
-        await stage.kubectl("delete", "vcjob", "train", "--wait=false")
-        free = '{"metadata":{"finalizers":null}}'
-        await stage.kubectl("patch", "vcjob", "train", "--type=merge", "-p", free)
+        await stage.remove("vcjob", "train")
+        await stage.merge("vcjob", "train", {"metadata": {"finalizers": None}})
         assert "NotFound" in await stage.kubectl("get", "vcjob", "train", check=False)
         await stage.refused(
             "annotate", "queue.scheduling.volcano.sh", "default", "volcano.sh/hierarchy=root/x"
         )
     finally:
         await forget(stage)
-        await stage.kubectl("label", "queue.scheduling.volcano.sh", "default", "a-", check=False)
+        unlabelled = {"metadata": {"labels": {"a": None}}}
+        await stage.merge("queue.scheduling.volcano.sh", "default", unlabelled)
 
 
 LATER = (
