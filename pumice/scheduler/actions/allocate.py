@@ -40,79 +40,114 @@ def place_gangs(
     """Place pods of gangs, in the order of queues, gangs and pods; with `only_empty` those without requests, also of overused queues."""
     if "enqueue" in session.view.actions:
         waiting = session.in_queue(waiting)
-    refused, unsure = session.refused.again(waiting)
-    session.skipped |= refused
-    waiting = [job for job in waiting if job.key not in refused]
-    moment = len(session.touched.log)
-    # How many are asked about alone before all are compared again: more each time, since this costs the more, the more wait.
-    asked, patience = 0, 1
-    late = {  # most of these are refused again before they would have their turn
-        job.key
-        for job, _ in session.refused.before(session.in_queue(waiting))
-        if job.counts[PENDING] and job.queue in session.state.queues
-    }
-
-    def takes_part(job: JobInfo) -> bool:
-        if job.key in unsure and session.refused.is_refused_again(job):
-            session.skipped.add(job.key)
-            return False
-        return job.key in late or may_be_tried(job)
-
-    def is_told(job: JobInfo) -> bool:
-        return job.key in refused
-
-    def may_be_tried(job: JobInfo) -> bool:
-        if admitted(session, job) is None:
-            return False
-        return next(_candidates(job, only_empty=only_empty), None) is not None
-
+    turns = _Turns(session, waiting, only_empty=only_empty)
     answers = session.answers
-    lines = answers.by_queue(waiting, takes_part, session.fail)
+    lines = answers.by_queue(turns.waiting, turns.takes_part, session.fail)
     if not lines:
         return
     queues = answers.ordered_queues(session.state.queues[name] for name in lines)
-    tasks: dict[str, PodQueue | Units | DomainQueue] = {}
     while queues:
         queue = queues.first()
         line = lines[queue.metadata.name]
         if not line:
             queues.pop()
-            continue
-        if not only_empty and answers.is_overused(queue):
+        elif not only_empty and answers.is_overused(queue):
             queues.pop()
-            _refuse_all(session, queue, line, lambda job: job.key not in late or may_be_tried(job))
-            continue
+            _refuse_all(session, queue, line, turns.may_have)
+        else:
+            turns.take(queue, line)
+
+
+Line = PriorityQueue[JobInfo]
+"""The gangs of a queue that wait for a turn."""
+
+
+class _Turns:
+    """The turns of gangs, without those that would be refused as before.
+
+    Which ones these are is found out for all of them at the beginning. Once something was decided, each is asked about when it would
+    have its turn; when many were, all are compared again: the more wait, the more this costs, so it is done ever less often.
+
+    Attributes:
+        waiting: The gangs that are not refused from the beginning.
+    """
+
+    def __init__(self, session: Session, waiting: Collection[JobInfo], *, only_empty: bool) -> None:
+        self._session = session
+        self._only_empty = only_empty
+        self._refused = session.refused.again(waiting)
+        self._moment = len(session.touched.log)
+        self._asked, self._patience = 0, 1
+        self._left: dict[str, PodQueue | Units | DomainQueue] = {}
+        session.skipped |= self._refused
+        self.waiting = [job for job in waiting if job.key not in self._refused]
+        self._late = {  # most of these are refused again before they would have their turn
+            job.key
+            for job, _ in session.refused.before(session.in_queue(self.waiting))
+            if job.has_pending and job.queue in session.state.queues
+        }
+
+    def takes_part(self, job: JobInfo) -> bool:
+        """Whether a gang may have a turn, as far as is known before its turn has come."""
+        return job.key in self._late or self._may_be_tried(job)
+
+    def may_have(self, job: JobInfo) -> bool:
+        """Whether a gang that takes part may have its turn now."""
+        return job.key not in self._late or self._may_be_tried(job)
+
+    def _may_be_tried(self, job: JobInfo) -> bool:
+        if admitted(self._session, job) is None:
+            return False
+        return next(_candidates(job, only_empty=self._only_empty), None) is not None
+
+    def take(self, queue: Queue, line: Line) -> None:
+        """Give the next gang of a queue its turn; the last one also if it is refused as before, for those that are to wait behind it."""
+        session = self._session
+        if self._moment != len(session.touched.log):
+            self._refused = set()  # something was decided since
         job = line.pop()
-        if moment != len(session.touched.log):
-            refused = set()  # something was decided since
-        while is_refused := (
-            job.key not in tasks and (job.key in refused or session.is_refused_as_before(job))
-        ):
-            session.skipped.add(job.key)
-            asked += job.key not in refused
-            if moment != len(session.touched.log) and asked >= patience:
-                moment = len(session.touched.log)
-                refused = session.refused.at_a_glance(waiting) - tasks.keys()
-                asked, patience = 0, 2 * patience
-            session.skipped.update([each.key for each in line.pop_while(is_told)])
+        while is_refused := self._is_refused(job):
+            self._drop_refused(line)
             if not line:
                 break
             job = line.pop()
         if not session.reaches(job):
             leave(session, queue, line)
-            continue
+            return
         with session.turn(job):
-            left = tasks.get(job.key)
-            if left is None and not is_refused and (job.key not in late or may_be_tried(job)):
-                candidates = _candidates(job, only_empty=only_empty)
-                left = tasks[job.key] = to_try(session, job, candidates)
+            left = self._left.get(job.key)
+            if left is None and not is_refused and self.may_have(job):
+                candidates = _candidates(job, only_empty=self._only_empty)
+                left = self._left[job.key] = to_try(session, job, candidates)
             if left:
                 with session.nominations.lifted(job):
                     has_more = _turn(session, queue, job, left) and left
                 if has_more:
                     line.push(job)
+            answers = session.answers
             if queue.is_fifo and not (answers.is_ready(job) or answers.is_pipelined(job)):
                 hold_back(session, queue, job, line)
+
+    def _is_refused(self, job: JobInfo) -> bool:
+        """Whether a gang that has had no turn would be refused as before; it is left out then."""
+        if job.key in self._left:
+            return False
+        if job.key not in self._refused:
+            if not self._session.is_refused_as_before(job):
+                return False
+            self._asked += 1
+        self._session.skipped.add(job.key)
+        return True
+
+    def _drop_refused(self, line: Line) -> None:
+        """Leave out those behind a gang that would be refused as before, as far as they are known to be, too."""
+        session = self._session
+        moment = len(session.touched.log)
+        if self._moment != moment and self._asked >= self._patience:
+            self._moment, self._asked, self._patience = moment, 0, 2 * self._patience
+            self._refused = session.refused.at_a_glance(self.waiting) - self._left.keys()
+        refused = line.pop_while(lambda job: job.key in self._refused)
+        session.skipped.update([job.key for job in refused])
 
 
 def admitted(session: Session, job: JobInfo) -> Queue | None:
@@ -150,7 +185,7 @@ def _candidates(job: JobInfo, *, only_empty: bool = False) -> Iterator[TaskInfo]
 def _refuse_all(
     session: Session,
     queue: Queue,
-    line: PriorityQueue[JobInfo],
+    line: Line,
     may_be_tried: Callable[[JobInfo], bool],
 ) -> None:
     name = queue.metadata.name

@@ -307,7 +307,7 @@ class NodeTable:
         tasks = [task for row in rows.tolist() for task in self.order[row].tasks.values()]
         return [task for task in tasks if task.status is RELEASING]
 
-    def free(self, rows: int | Ints) -> Ints:
+    def free(self, rows: int | slice | Ints) -> Ints:
         """What is free on a node, or on several, once terminating pods are gone, by column; a copy."""
         found: Ints = self._allocatable[rows] - self._used[rows] + self._releasing[rows]
         return found

@@ -98,22 +98,19 @@ class RefusedBefore:
             found.update([key for key, (_, pod, count) in places if has.get(pod, count) < count])
         return found
 
-    def again(self, jobs: Collection[JobInfo]) -> tuple[set[str], set[str]]:
-        """Keys of those of some gangs that would be refused again, and of those about which a plugin raises."""
-        found, unsure = self.at_a_glance(jobs), set[str]()
+    def again(self, jobs: Collection[JobInfo]) -> set[str]:
+        """Keys of those of some gangs that would be refused again; not of those about which a plugin raises, as it does when they have their turn."""
+        found = self.at_a_glance(jobs)
         for job, parked in self.before([job for job in jobs if job.key not in found]):
             is_told = len(parked.bounds) == 1 and parked.from_queue is None
-            try:
+            with suppress(Exception):
                 if is_told and self._room and not (self._refused or parked.causes & _DOMAIN):
                     is_refused = self._room.lack_suiting(parked.bounds, job.queue)
                 else:
                     is_refused = self.is_refused_again(job)
-            except Exception:
-                unsure.add(job.key)
-            else:
                 if is_refused:
                     found.add(job.key)
-        return found, unsure
+        return found
 
     def refuse(self, job: JobInfo) -> Hashable:
         """Note that no nodes were found for a gang, nothing of which is placed tentatively; its likeness."""
@@ -286,7 +283,7 @@ class _Places:
         self._mask = mask
         self._seen = len(touched)
         self._most: list[int] | None = None
-        self._free = self._look(np.arange(len(table)))
+        self._free = self._look(slice(len(table)))
         self.totals: dict[Needs, int] = self._count(kinds, least)
 
     def count(self, needs: Needs) -> int:
@@ -328,7 +325,7 @@ class _Places:
         self._free[rows] = now
         self._most = None
 
-    def _look(self, rows: Ints) -> Ints:
+    def _look(self, rows: slice | Ints) -> Ints:
         """What is free on nodes, without negative amounts; nothing on those that the mask leaves out."""
         free: Ints = np.maximum(self._table.free(rows), 0)
         if self._mask is not None:
