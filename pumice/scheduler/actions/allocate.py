@@ -84,7 +84,7 @@ class _Turns:
         self._late = {  # most of these are refused again before they would have their turn
             job.key
             for job, _ in session.refused.before(session.in_queue(self.waiting))
-            if job.has_pending and job.queue in session.state.queues
+            if job.counts[PENDING] and job.queue in session.state.queues
         }
 
     def takes_part(self, job: JobInfo) -> bool:

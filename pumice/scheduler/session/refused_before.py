@@ -103,13 +103,15 @@ class RefusedBefore:
         found = self.at_a_glance(jobs)
         for job, parked in self.before([job for job in jobs if job.key not in found]):
             is_told = len(parked.bounds) == 1 and parked.from_queue is None
-            with suppress(Exception):
+            try:
                 if is_told and self._room and not (self._refused or parked.causes & _DOMAIN):
                     is_refused = self._room.lack_suiting(parked.bounds, job.queue)
                 else:
                     is_refused = self.is_refused_again(job)
-                if is_refused:
-                    found.add(job.key)
+            except Exception:
+                continue
+            if is_refused:
+                found.add(job.key)
         return found
 
     def refuse(self, job: JobInfo) -> Hashable:
