@@ -40,6 +40,7 @@ from pumice.embedded.storage import Obj, Storage, StoredWrite
 from pumice.embedded.store import Store
 from pumice.embedded.tables import Tables
 from pumice.embedded.workloads import SimulatedWorkloads
+from pumice.serving.http_server import stop_listening
 
 NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _CRDS = (kinds.CRD.group, kinds.CRD.plural)
@@ -108,6 +109,7 @@ class EmbeddedCluster:
         self._port = port
         self._security = security
         self._runner: web.ServerRunner | None = None
+        self._listening: asyncio.Server | None = None
         self._work: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._registry = ResourceRegistry(builtin_resources())
@@ -178,10 +180,12 @@ class EmbeddedCluster:
         )
         await runner.setup()
         tls = self._security.tls if self._security else None
-        site = web.TCPSite(runner, _HOST, self._port, ssl_context=tls)
-        await site.start()
+        assert runner.server is not None
+        self._listening = await asyncio.get_running_loop().create_server(
+            runner.server, _HOST, self._port, ssl=tls
+        )
         self._runner = runner
-        self._port = runner.addresses[0][1]
+        self._port = self._listening.sockets[0].getsockname()[1]
         self._work = asyncio.create_task(self._collect(), name="embedded garbage collector")
         self._nodes.start()
         self._volumes.start()
@@ -204,6 +208,8 @@ class EmbeddedCluster:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._work
         self.store.storage.close()
+        if self._listening is not None:
+            await stop_listening(self._listening)
         if self._runner is not None:
             await self._runner.cleanup()
 

@@ -164,7 +164,7 @@ class HttpServer:
         if self._http is None or self._listening is None:
             return
         self._draining = True
-        self._listening.close()
+        await stop_listening(self._listening)
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -217,6 +217,20 @@ class HttpServer:
         if connection is not None and request.keep_alive and response.keep_alive is not False:
             connection.enter(Phase.IDLE)
         return response
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Accept no further connections.
+
+    In asyncio's own event loop a connection that was accepted and has no transport yet when its server is closed is never closed,
+    and its client waits (CPython issue 109564). So each gets its transport first.
+    """
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, asyncio.SelectorEventLoop):
+        for each in server.sockets:
+            loop.remove_reader(each)
+        await asyncio.sleep(0)
+    server.close()
 
 
 def other_host(headers: Mapping[str, str]) -> str:

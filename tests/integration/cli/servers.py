@@ -34,9 +34,10 @@ class InThread(ABC):
     """A server that answers from a thread of its own inside the block."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop
         self._ready, self._end = threading.Event(), asyncio.Event()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._run(),))
+        # What is left of connections when the block ends is closed before the loop is.
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -46,9 +47,9 @@ class InThread(ABC):
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
-        self._loop.close()
 
     async def _run(self) -> None:
+        self._loop = asyncio.get_running_loop()
         async with contextlib.AsyncExitStack() as stack:
             await self._begin(stack)
             self._ready.set()
