@@ -9,7 +9,6 @@ submits everything in `tests/support/hostile.py` at once. Everything shares the 
 """
 
 import argparse
-import asyncio
 import statistics
 import tempfile
 from collections.abc import Sequence
@@ -17,22 +16,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.report import MACHINE, spread, write
-from tests.support.beside import AMOUNTS, NODES, Beside, measure
-from tests.support.controlplane.builder import Builder
-from tests.support.controlplane.start import started
+from tests.support.beside import Beside, measured
 from tests.support.hostile import Sizes
-from tests.support.installation import COMPONENTS, installed
+from tests.support.installation import COMPONENTS
 
 
 def one_round(options: argparse.Namespace) -> Beside:
     """Both tenants on a control plane of their own."""
-    with started(Builder().ensure()) as plane, tempfile.TemporaryDirectory() as folder:
-        for number in range(NODES):
-            plane.add_node(f"node-{number}", *AMOUNTS)
-        with installed(plane, Path(folder)) as installation:
-            sizes, limit = Sizes(), options.limit
-            measured = measure(plane, installation, sizes, alone=options.gangs, limit=limit)
-            return asyncio.run(measured)
+    with tempfile.TemporaryDirectory() as folder:
+        return measured(Path(folder), Sizes(), alone=options.gangs, limit=options.limit)
 
 
 def table(rounds: Sequence[Beside]) -> list[tuple[str, str, str]]:

@@ -8,15 +8,13 @@ was any protection: gangs waited for more than a minute, or for as long as the h
 
 from __future__ import annotations
 
-import asyncio
 import statistics
 
 import pytest
 
-from tests.support.beside import AMOUNTS, NODES, Beside, measure
-from tests.support.controlplane.cluster import ControlPlane
+from tests.support.beside import Beside, measured
 from tests.support.hostile import Sizes
-from tests.support.installation import COMPONENTS, Installation
+from tests.support.installation import COMPONENTS
 
 LATER = 2.0
 """Seconds by which nine of ten gangs may be bound later than alone; measured: 1.0, and 1.2 for the slowest."""
@@ -34,17 +32,13 @@ LIMIT = 180.0
 """Seconds after which the hostile tenant must have its pods; two idle processors take less than 30."""
 
 
+pytestmark = pytest.mark.controlplane
+
+
 @pytest.fixture(scope="module")
-def found(controlplane: ControlPlane, installation: Installation) -> Beside:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Beside:
     """What became of both."""
-    for number in range(NODES):
-        controlplane.add_node(f"wide-{number}", *AMOUNTS)
-    try:
-        measured = measure(controlplane, installation, Sizes(), alone=5, limit=LIMIT)
-        return asyncio.run(measured)
-    finally:
-        for number in range(NODES):
-            controlplane.remove_node(f"wide-{number}")
+    return measured(tmp_path_factory.mktemp("pumice"), Sizes(), alone=5, limit=LIMIT)
 
 
 def test_every_attack_was_admitted_in_some_size(found: Beside) -> None:

@@ -7,16 +7,19 @@ import json
 import time
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pumice.api.kinds import LEASE, POD
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from tests.kit.waiting import NotReadyError, followed
+from tests.support.controlplane.builder import Builder
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.start import started
 from tests.support.edit_users import Gangs, edit_user, pods_of
 from tests.support.hostile import Hostile, Sizes
-from tests.support.installation import COMPONENTS, NAMESPACE, Installation
+from tests.support.installation import COMPONENTS, NAMESPACE, Installation, installed
 from tests.support.vitals import Leases, Vitals, watched_vitals
 
 Raw = dict[str, Any]
@@ -68,28 +71,31 @@ class Beside:
         return vitals.peak / vitals.before
 
 
-async def measure(
-    plane: ControlPlane,
-    installation: Installation,
-    sizes: Sizes,
-    *,
-    alone: int,
-    limit: float,
-) -> Beside:
+def measured(folder: Path, sizes: Sizes, *, alone: int, limit: float) -> Beside:
     """Submit gangs alone, then beside the hostile tenant, until it has had all of its pods for a while.
 
+    The control plane is of this alone and ends with it: to delete thousands of pods would take as long as to make them.
+
     Args:
-        plane: A control plane with `NODES` nodes.
-        installation: The components.
+        folder: For the logs of the components.
         sizes: What the hostile tenant submits.
         alone: How many gangs are submitted alone; as many are submitted beside at least.
         limit: Seconds after which the hostile tenant is given up.
     """
+    with started(Builder().ensure()) as plane:
+        for number in range(NODES):
+            plane.add_node(f"node-{number}", *AMOUNTS)
+        with installed(plane, folder) as installation:
+            return asyncio.run(_measured(plane, installation, sizes, alone, limit))
+
+
+async def _measured(
+    plane: ControlPlane, installation: Installation, sizes: Sizes, alone: int, limit: float
+) -> Beside:
     found = Beside(wanted=sizes.created)
     async with AsyncExitStack() as stack:
         for namespace in (GOOD, EVIL):
             await asyncio.to_thread(plane.add_namespace, namespace)
-            stack.callback(plane.remove_namespace, namespace)
         good = await stack.enter_async_context(edit_user(plane, GOOD))
         evil = await stack.enter_async_context(edit_user(plane, EVIL))
         admin = await stack.enter_async_context(Client.connect(plane.kubeconfig))
@@ -107,7 +113,6 @@ async def measure(
                 process = installation.processes[name]
                 found.vitals[name] = probed.enter_context(watched_vitals(process, url))
             await _beside(attacker, sizes, gangs, admin, found, limit)
-        await attacker.clear()
         found.answers = dict(sorted(attacker.answers.items()))
         found.holders, found.renewals = renewals.holders, renewals.longest
     return found
