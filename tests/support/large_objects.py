@@ -50,6 +50,9 @@ Raw = dict[str, Any]
 NUMBER = 250
 COMPONENTS = ("webhook", "controller", "scheduler")
 
+_OWN = "~"
+"""Stands for the number of an object."""
+
 
 def template() -> Raw:
     """A pod template with much of everything, so large that one more kilobyte is not stored."""
@@ -178,25 +181,33 @@ def _holder(metadata: Raw, spec: Raw, data: Raw | None = None) -> Raw:
     return found if data is None else found | {"data": data}
 
 
-def _numbered(text: str, number: int) -> str:
-    """The JSON of a first object as that of another one."""
-    first = text.partition('"name":"')[2].partition('"')[0]
-    name = first.removesuffix("0") + str(number)
-    return (
-        text.replace(f'"name":"{first}"', f'"name":"{name}"', 1)
-        .replace('"uid":"u0"', f'"uid":"u{number}"', 1)
-        .replace('"resourceVersion":"1"', f'"resourceVersion":"{number + 1}"', 1)
-        .replace('index":"0"', f'index":"{number}"')
-        .replace("kube-api-access-0", f"kube-api-access-{number}")
-    )
+class _Numbered:
+    """The JSON of objects that differ in a few numbers.
+
+    Args:
+        first: The object with the number 0.
+    """
+
+    def __init__(self, first: Raw) -> None:
+        text = json.dumps(first, separators=(",", ":"))
+        name = first["metadata"]["name"].removesuffix("0")
+        for before, after in (
+            (f'"name":"{name}0"', f'"name":"{name}{_OWN}"'),
+            ('"uid":"u0"', f'"uid":"u{_OWN}"'),
+            ('"resourceVersion":"1"', f'"resourceVersion":"1{_OWN}"'),
+        ):
+            text = text.replace(before, after, 1)
+        text = text.replace('index":"0"', f'index":"{_OWN}"')
+        text = text.replace("kube-api-access-0", f"kube-api-access-{_OWN}")
+        self._parts = text.encode().split(_OWN.encode())
+
+    def __getitem__(self, number: int) -> bytes:
+        return str(number).encode().join(self._parts)
 
 
 async def server(component: str) -> tuple[web.AppRunner, str]:
     """An API server that lists 250 of each of these objects, makes each of them when it is asked for, and whose watches are silent."""
-    texts = {
-        kind.collection(None): json.dumps(obj, separators=(",", ":"))
-        for kind, obj in lists(component).items()
-    }
+    objects = {kind.collection(None): _Numbered(obj) for kind, obj in lists(component).items()}
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
@@ -204,16 +215,18 @@ async def server(component: str) -> tuple[web.AppRunner, str]:
             await response.prepare(request)
             await asyncio.sleep(3600)
         begin, limit = int(request.query.get("continue", 0)), int(request.query.get("limit", 0))
-        text = texts.get(request.path)
-        end = min(NUMBER, begin + (limit or NUMBER)) if text else 0
+        found = objects.get(request.path)
+        end = min(NUMBER, begin + (limit or NUMBER)) if found else 0
         more = str(end) if 0 < end < NUMBER else ""
         await response.prepare(request)
-        head = {"resourceVersion": "1000", "continue": more}
+        head = {"resourceVersion": "10000", "continue": more}
         await response.write(f'{{"metadata":{json.dumps(head)},"items":['.encode())
         with suppress(ConnectionError):  # of a page that is too large the rest is not read
             for number in range(begin, end):
-                comma = "," if number > begin else ""
-                await response.write(f"{comma}{_numbered(text or '', number)}".encode())
+                assert found is not None
+                if number > begin:
+                    await response.write(b",")
+                await response.write(found[number])
             await response.write(b"]}")
         return response
 
@@ -291,9 +304,9 @@ def _run(state: ClusterState) -> int:
     run_cycle(state, config, 1.0)
     raw = pod()
     del raw["spec"]["schedulingGates"]
-    text = json.dumps(raw, separators=(",", ":"))
+    pods = _Numbered(raw)
     for number in range(NUMBER):
-        state.set_pod(msgspec.json.decode(_numbered(text, number), type=Pod))
+        state.set_pod(msgspec.json.decode(pods[number], type=Pod))
     result = run_cycle(state, config, 2.0)
     assert result.error is None
     assert not result.errors

@@ -91,9 +91,10 @@ class Runner:
         found = []
         for each in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                told = (each / "mountinfo").read_text() + (each / "cmdline").read_text()
-                if str(self.state) in told:
-                    found.append((each / "cmdline").read_text().replace("\0", " "))
+                # Arguments are bytes, of any encoding.
+                command = (each / "cmdline").read_bytes()
+                if os.fsencode(self.state) in (each / "mountinfo").read_bytes() + command:
+                    found.append(os.fsdecode(command.replace(b"\0", b" ")))
         return found
 
 
