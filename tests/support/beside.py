@@ -138,7 +138,7 @@ async def _arrived(admin: Client, found: Beside, limit: float) -> None:
     start = time.monotonic()
     while found.created < found.wanted and time.monotonic() < start + limit:
         await asyncio.sleep(0.5)
-        answer = json.loads(await admin.raw("GET", f"{POD.collection(EVIL)}?limit=1"))
+        answer = json.loads(await admin.raw("GET", POD.collection(EVIL), query={"limit": "1"}))
         rest = answer["metadata"].get("remainingItemCount", 0)
         found.created = len(answer["items"]) + rest
     found.seconds = time.monotonic() - start
