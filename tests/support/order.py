@@ -31,14 +31,6 @@ SHARING = (
 )
 """Files on one release, one after another in one process: those first that need its scheduler as the chart configures it."""
 
-INSTALLED = (
-    "tests/chart/installed/test_components.py",
-    "tests/chart/installed/test_nobody_answers.py",
-)
-"""Files on one release with nobody behind its webhooks, one after another in one process."""
-
-TOGETHER = (SHARING, INSTALLED)
-
 COMPUTING = (
     "tests/docs/test_commands.py",
     "tests/integration/cli/test_run.py",
@@ -77,7 +69,7 @@ WAITING = (
     "tests/integration/webhook/test_updates_controlplane.py",
     "tests/integration/certs/test_faults_controlplane.py",
     "tests/frameworks/test_mpi.py",
-    INSTALLED[0],
+    "tests/chart/installed/test_components.py",
     "tests/integration/certs/test_cert_manager_controlplane.py",
     "tests/e2e/test_killed.py",
     "tests/e2e/test_restored.py",
@@ -107,13 +99,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
 def _place_of(item: pytest.Item) -> tuple[int, int]:
     waits = any(map(item.get_closest_marker, ("controlplane", "frameworks")))
     file = item.nodeid.partition("::")[0]
-    at = next((files.index(file) for files in TOGETHER if file in files), -1)
-    return place(file, waits=waits), at
+    return place(file, waits=waits), SHARING.index(file) if file in SHARING else -1
 
 
 def _unit(file: str) -> str:
     """The file with which a process gets this one."""
-    return next((files[0] for files in TOGETHER if file in files), file)
+    return SHARING[0] if file in SHARING else file
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:

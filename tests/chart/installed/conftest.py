@@ -11,14 +11,14 @@ from tests.chart.manifests import CHART, RELEASE
 from tests.support.controlplane.cluster import ControlPlane
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def dead() -> Iterator[Dead]:
     webhook = Dead()
     yield webhook
     webhook.close()
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def installed(controlplane: ControlPlane, dead: Dead) -> Iterator[None]:
     """A release whose webhooks see these namespaces only, so that no other test is held up by it."""
     restricted = {"pod-security.kubernetes.io/enforce": "restricted"}

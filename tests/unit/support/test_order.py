@@ -7,7 +7,7 @@ import sys
 from collections import OrderedDict
 from pathlib import Path
 
-from tests.support.order import COMPUTING, TOGETHER, WAITING, FromBothEnds, place
+from tests.support.order import COMPUTING, SHARING, WAITING, FromBothEnds, place
 
 REPORTING = """
 pytest_plugins = ["tests.support.order"]
@@ -99,12 +99,11 @@ def test_three_processes_take_a_file_each() -> None:
 
 def test_files_that_share_a_release_go_to_one_process_in_one_piece() -> None:
     root = Path(__file__).parents[3]
+    assert [file for file in SHARING if not (root / file).is_file()] == []
+    assert {place(file, waits=True) for file in SHARING} == {place(SHARING[0], waits=True)}
+    assert SHARING[0] in WAITING
     queue = FromBothEnds.__new__(FromBothEnds)
-    for files in TOGETHER:
-        assert [file for file in files if not (root / file).is_file()] == []
-        assert {place(file, waits=True) for file in files} == {place(files[0], waits=True)}
-        assert files[0] in WAITING
-        assert {queue._split_scope(f"{file}::test") for file in files} == {files[0]}
+    assert {queue._split_scope(f"{file}::test") for file in SHARING} == {SHARING[0]}
     assert (
         queue._split_scope("tests/e2e/test_footprint.py::test[a::b]")
         == "tests/e2e/test_footprint.py"
