@@ -172,7 +172,7 @@ def test_every_connection_with_a_whole_head_is_answered(
     run: Run, tls: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    statuses = run(answered(f"{run.__module__}-{tls}", Pair(tmp_path) if tls else None))
+    statuses = run(answered(f"{run.__module__}, {tls}", Pair(tmp_path) if tls else None))
     assert set(statuses) >= {200, 400, 404, 405, 408, 413, 415}
     assert statuses.total() > 0.95 * CONNECTIONS
     assert statuses[CLOSED] < 0.02 * CONNECTIONS
