@@ -16,8 +16,6 @@ from pumice.api import keys
 from pumice.api.meta import Raw
 from pumice.controller.plan import difference
 
-"""kubectl's copy of the manifest of the Job; it has no meaning for the group."""
-
 BROKEN = "Unknown"
 """Phase of a group some of whose pods run while the rest cannot be placed."""
 

@@ -208,10 +208,12 @@ class EmbeddedCluster:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._work
         self.store.storage.close()
-        if self._listening is not None:
-            await stop_listening(self._listening)
-        if self._runner is not None:
-            await self._runner.cleanup()
+        try:
+            if self._listening is not None:
+                await stop_listening(self._listening)
+        finally:
+            if self._runner is not None:
+                await self._runner.cleanup()
 
     async def _collect(self) -> None:
         while True:

@@ -182,7 +182,7 @@ def _open(config: Config, session: Session, measure: Measure) -> _Lasting | None
                 session.view,
                 Registrar(extensions, option.spec.name, option.tier, option.switches),
             )
-        lasting += [plugin] if isinstance(plugin, LastingPlugin) else []
+        lasting += [plugin] if isinstance(plugin, LastingPlugin) and plugin.lasts else []
     is_whole = len(lasting) == len(config.plugins)
     return _Lasting(config, tuple(lasting), extensions) if is_whole else None
 

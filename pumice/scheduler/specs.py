@@ -26,6 +26,11 @@ class LastingPlugin:
 
     _session: SessionView
 
+    @property
+    def lasts(self) -> bool:
+        """Whether what it registered may serve the next session; where it cannot, all plugins are built again at once."""
+        return True
+
     def reopen(self, session: SessionView) -> bool:
         """Begin another session; False if it would register other functions for it, so that all plugins are built again."""
         self._session = session

@@ -164,8 +164,8 @@ class HttpServer:
         if self._http is None or self._listening is None:
             return
         self._draining = True
-        await stop_listening(self._listening)
         try:
+            await stop_listening(self._listening)
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._idle(self._http)
@@ -223,14 +223,18 @@ async def stop_listening(server: asyncio.Server) -> None:
     """Accept no further connections.
 
     In asyncio's own event loop a connection that was accepted and has no transport yet when its server is closed is never closed,
-    and its client waits (CPython issue 109564). So each gets its transport first.
+    and its client waits (gh-109564 of CPython). So each gets its transport first.
     """
     loop = asyncio.get_running_loop()
     if isinstance(loop, asyncio.SelectorEventLoop):
         for each in server.sockets:
             loop.remove_reader(each)
-        await asyncio.sleep(0)
-    server.close()
+        try:
+            await asyncio.sleep(0)
+        finally:
+            server.close()
+    else:
+        server.close()
 
 
 def other_host(headers: Mapping[str, str]) -> str:

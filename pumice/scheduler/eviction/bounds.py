@@ -41,6 +41,7 @@ class NodeBounds:
         self._costs: dict[int, Cost] = {}
         self._raised: set[int] = set()
         self._outdated: set[int] = set()
+        self._breaking: set[int] = set()
         self._by_gang: dict[str, set[int]] = {}
         self._gang = preemptor.job.key
         columns = [(-column).tolist() for column in self.ranking.scores()]
@@ -184,9 +185,15 @@ class NodeBounds:
             heapq.heappush(self._heap, cost)
 
     def reset(self) -> None:
-        """Decisions were undone, or others are asked for: what was computed since may be too high."""
+        """Others are asked for than before: what was computed since may be too high."""
         self._outdated |= self._raised
         self._raised.clear()
+
+    def undone(self) -> None:
+        """Decisions were undone: gangs may have more again than their minimum."""
+        self._outdated |= self._breaking
+        self._breaking.clear()
+        self.reset()
 
     def broke(self, gangs: Iterable[JobInfo]) -> None:
         """Gangs have been broken: they do not count as broken again on another node."""
@@ -220,6 +227,8 @@ class NodeBounds:
         if cost is None:
             self._costs.pop(row, None)
         elif self._costs.get(row) != cost:
+            if cost[1]:
+                self._breaking.add(row)
             self._costs[row] = cost
             heapq.heappush(self._heap, cost)
 

@@ -123,7 +123,7 @@ class Search:
             del self._bounds[key]
         self._tentative.clear()
         for bounds in self._bounds.values():
-            bounds.reset()
+            bounds.undone()
 
     # -- pod by pod --------------------------------------------------------------------------
 

@@ -47,12 +47,17 @@ class Drf(LastingPlugin):
         register.on_allocate(lambda task, _: tree.note(_holder(session, task)))
         register.on_deallocate(lambda task, _: tree.note(_holder(session, task)))
 
+    @property
+    def lasts(self) -> bool:
+        """The tree of queues serves one session."""
+        return not self._in_tree
+
     def reopen(self, session: SessionView) -> bool:
-        """Begin a session; the tree of queues serves one."""
+        """Begin a session, in which no gang was looked at."""
         self._share = DominantShare(session.total())
         self._away = session.away.gangs
         self._first: dict[tuple[str, int], float] = {}
-        return not self._in_tree
+        return True
 
     def _held(self, job: JobInfo) -> Ints:
         """What a job holds, without its pods on nodes that are not ready, which are not in the total either."""

@@ -122,9 +122,14 @@ class NodeGroup(LastingPlugin):
             register.on_allocate(lambda task, record: self._note(task, record.name, 1))
             register.on_deallocate(lambda task, record: self._note(task, record.name, -1))
 
+    @property
+    def lasts(self) -> bool:
+        """What is counted for queues with limits serves one session."""
+        return not self._limits
+
     def reopen(self, session: SessionView) -> bool:
-        """Begin a session; what is counted for queues with limits serves one."""
-        self._session, had_limits = session, bool(self._limits)
+        """Begin a session, with the limits of queues as they are now."""
+        self._session = session
         limits = [
             (name, text)
             for name, queue in session.queues.items()
@@ -132,7 +137,7 @@ class NodeGroup(LastingPlugin):
             and (text := queue.metadata.annotation(keys.NODE_GROUP_LIMITS))
         ]
         self._limits = {name: _read_limits(text) for name, text in sorted(limits)}
-        return not (had_limits or self._limits)
+        return self.lasts
 
     def _kind(self, queue: str) -> str | None:
         """Queues that may use every node, and prefer none, are alike."""

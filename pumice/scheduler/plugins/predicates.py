@@ -96,11 +96,15 @@ class Predicates(LastingPlugin):
         if self._spread and self._has_peers:
             register.domain_filter(self._by_spread, wakes=_OF_PEERS)
 
+    @property
+    def lasts(self) -> bool:
+        """Filters of claims serve one session."""
+        return not self._has_claims
+
     def reopen(self, session: SessionView) -> bool:
-        """Begin another session; pods may have rules about others now. Filters of claims serve one session."""
+        """Begin another session; pods may have rules about others, or claims, now."""
         self._session = session
-        is_same = self._has_peers == session.peers.is_live
-        return is_same and not (self._has_claims or session.claims.are_mounted)
+        return self._has_peers == session.peers.is_live and not session.claims.are_mounted
 
     def _register_volumes(self, session: SessionView, register: Registrar) -> None:
         volumes = VolumeFilters(session)

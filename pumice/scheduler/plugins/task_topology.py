@@ -57,9 +57,14 @@ class TaskTopologyPlugin(LastingPlugin):
         register.on_allocate(self._on_allocate)
         register.on_deallocate(self._on_deallocate)
 
+    @property
+    def lasts(self) -> bool:
+        """Buckets serve one session."""
+        return not self._jobs
+
     def reopen(self, session: SessionView) -> bool:
         """Build the buckets of the jobs that ask for it; they serve one session."""
-        self._session, had_jobs = session, bool(self._jobs)
+        self._session = session
         for job in session.waiting:
             annotations = job.group.metadata.annotations if job.group is not None else None
             if not annotations or not job.counts[PENDING]:
@@ -75,7 +80,7 @@ class TaskTopologyPlugin(LastingPlugin):
                 self._places[job.key] = {
                     bucket.index: place for place, bucket in enumerate(fullest)
                 }
-        return not (had_jobs or self._jobs)
+        return self.lasts
 
     def _read(self, job: JobInfo, annotations: Mapping[str, str]) -> Buckets | None:
         rules = read_rules(annotations, job.key)

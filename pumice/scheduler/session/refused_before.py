@@ -63,7 +63,7 @@ class RefusedBefore:
         self._decided = decided
         self._suiting = suiting
         self._room: _RoomBounds | None = None
-        self._most: dict[tuple[int, int, int], int] = {}
+        self._most: dict[tuple[int, int], tuple[int, int]] = {}
         self._refused: dict[Hashable, int] = {}
 
     def parked(self, job: JobInfo) -> Parked | None:
@@ -157,12 +157,14 @@ class RefusedBefore:
     def _most_free(self, tier: int, column: int) -> int:
         """The most that a domain, of a tier up to a highest one, has free of a resource once terminating pods are gone."""
         levels, rows = self._view.levels, self._view.rows
-        key = tier, column, len(self._view.touched)
-        if key not in self._most:
+        key, moment = (tier, column), len(self._view.touched)
+        known = self._most.get(key)
+        if known is None or known[0] != moment:
             free = np.maximum(rows.future_idle(column), 0)
             sums = [some.sums(free) for some in levels.below(levels.tree.root, tier)]
-            self._most[key] = max([int(each.max(initial=0)) for each in sums], default=0)
-        return self._most[key]
+            known = moment, max([int(each.max(initial=0)) for each in sums], default=0)
+            self._most[key] = known
+        return known[1]
 
     def has_too_few_places(self, job: JobInfo, bounds: Iterable[Bound]) -> bool:
         """True if the nodes have room for fewer pods of a gang than it requires."""

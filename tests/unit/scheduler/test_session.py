@@ -1,15 +1,17 @@
 """How the answers of several plugins are combined."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import msgspec
 import pytest
 
-from pumice.scheduler import SchedulerRegistry, builtin_registry, load_config
+from pumice.scheduler import SchedulerRegistry, builtin_registry, load_config, options
 from pumice.scheduler.arguments import Arguments
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.options import Step
 from pumice.scheduler.points import Vote
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
@@ -270,10 +272,36 @@ def test_a_plugin_that_lasts_registers_what_a_new_one_would(
     for here in (GANG, cluster, cluster, GANG):
         scenario = Scenario(here, config)
         expected = _registered(open_session(scenario))
-        assert scenario.state.lasting is not None
+        assert here is not GANG or scenario.state.lasting is not None
         scenario.state.lasting = lasting
         assert _registered(open_session(scenario)) == expected
         lasting = scenario.state.lasting
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"queues": [["other", LIMITS]]},
+        _with_pod("g-a-0", {"role": "a"})
+        | {"podgroups": [["ns", "g", "default", 1, "Inqueue", BUCKETS]]},
+        _with_pod("p-0", CLAIM),
+    ],
+    ids=["limits", "buckets", "claim"],
+)
+def test_each_plugin_begins_a_session_once_where_one_cannot_last(cluster: dict[str, Any]) -> None:
+    begun: list[str] = []
+
+    def measure(step: Step, name: str) -> AbstractContextManager[None]:
+        begun.extend([name] if step == "plugin" else [])
+        return nullcontext()
+
+    scenario = Scenario(
+        cluster, config_text([["drf", "overcommit", "task-topology"], ["predicates", "nodegroup"]])
+    )
+    for _ in range(2):
+        begun.clear()
+        options.open_session(scenario.state, scenario.config, 0.0, measure).close()
+        assert begun == ["drf", "overcommit", "task-topology", "predicates", "nodegroup"]
 
 
 def _registered(session: Session) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler.eviction.attempt import EvictionAttempt, FoundRoom
-from pumice.scheduler.eviction.bounds import highest_importance
+from pumice.scheduler.eviction.bounds import NodeBounds, highest_importance
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting, rules_for
 from pumice.scheduler.model.candidates import Preemptor
@@ -357,6 +358,40 @@ def test_of_nodes_alike_few_are_tried(
     rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
     assert (search.place(preemptor, rules, statement) is not None) == finds
     assert len(tried) == 1
+    session.close()
+
+
+def test_a_gang_breaks_on_no_node_any_more_once_decisions_are_undone() -> None:
+    """Gang `old` has two pods and needs one: without the first, the second breaks it."""
+    cluster = {
+        "classes": {"high": 100},
+        "nodes": [["n0", 4, "8Gi"], ["n1", 4, "8Gi"]],
+        "queues": [["q1"]],
+        "podgroups": [
+            ["ns", "old", "q1", 1, "Running"],
+            ["ns", "new", "q1", 1, "Inqueue", {"prio": "high"}],
+        ],
+        "pods": [
+            *(["ns", f"old-{node}", node, "Running", 4, 0, "old"] for node in ("n0", "n1")),
+            ["ns", "new-0", "", "Pending", 4, 0, "new"],
+        ],
+    }
+    session = open_session(Scenario(cluster, config_text([["priority"], ["predicates"]])))
+    (preemptor,) = _waiting(session)
+    nodes = session.state.nodes
+    tasks = [task for record in nodes.order for task in record.tasks.values()]
+    bounds = NodeBounds(session, preemptor, np.array([task.row for task in tasks], dtype=np.int64))
+    (first,) = nodes.order[0].tasks.values()
+    (second,) = nodes.order[1].tasks.values()
+    two = (highest_importance(session, [second]), 0, 2)
+    statement = session.statement()
+    statement.evict(first)
+    bounds.settle(1, None)
+    bounds.reset()
+    assert bounds.take({0}, two) is None
+    statement.discard()
+    bounds.undone()
+    assert bounds.take({0}, two) == 1
     session.close()
 
 
