@@ -70,7 +70,10 @@ def installation(
     if request.node.nodeid in SHARING:
         yield shared.of(controlplane, tmp_path_factory)
         return
-    measured = request.node.get_closest_marker("alone") is not None
+    tests = [
+        each for each in request.session.items if each.getparent(pytest.Module) is request.node
+    ]
+    measured = any(each.get_closest_marker("alone") for each in tests)
     with installed(controlplane, tmp_path_factory.mktemp("pumice"), forked=not measured) as here:
         yield here
 

@@ -76,6 +76,8 @@ def worked(
 def test_what_the_chart_requests_is_what_is_needed(worked: Installation) -> None:
     pids = {name: process.pid for name, process in worked.processes.items()}
     assert set(pids) == set(COMPONENTS)
+    for pid in pids.values():  # not forked from a process that has imported more
+        assert b"\0-m\0pumice\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
     time.sleep(1)
     before = {name: cpu_seconds(pid) for name, pid in pids.items()}
     time.sleep(IDLE_SECONDS)
