@@ -78,8 +78,9 @@ def serve(path: str, starter: BinaryIO) -> bool:
             each.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(waker.fileno())
-        listening.bind(path)
+        listening.bind(f"{path}.new")
         listening.listen(64)
+        Path(f"{path}.new").rename(path)  # nobody sees it before it answers
         for source in (listening, woken, starter):
             selector.register(source, selectors.EVENT_READ)
         while True:
