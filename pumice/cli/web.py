@@ -64,12 +64,12 @@ async def _serve(
             await client.version()  # a wrong address is reported here, not on the page
         names = {"kubeconfig": kubeconfig, "context": cluster.context}
         with stop_on_signals(stop):
-            async with serving(client, config, port, namespace, **names) as (address, board):
+            async with serving(client, config, port, namespace, **names) as (address, views):
                 write(address)
                 sys.stdout.flush()
                 note("Ctrl-C ends it")
                 with _opened(address if opens else None):
-                    await until_any(stop, board)
+                    await until_any(stop, views)
 
 
 @asynccontextmanager
@@ -98,16 +98,16 @@ async def serving(
     from pumice.cli.processes.components import why_no_port
 
     with lean.importing():
-        from pumice.cli.live.board import Board
+        from pumice.cli.live.web_views import WebViews
         from pumice.web import Commands, WebServer
 
-    board = Board(client, config, namespace)
-    server = WebServer(board, Commands(**names))
+    views = WebViews(client, config, namespace)
+    server = WebServer(views, Commands(**names))
     try:
         await server.open(port)
     except OSError as error:
         raise UserError(f"--port {port}: {why_no_port(error)}") from None
-    task = asyncio.create_task(board.run(), name="board")
+    task = asyncio.create_task(views.run(), name="views")
     try:
         yield server.address, task
         if task.done():

@@ -10,11 +10,11 @@ from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
-from pumice.cli.live.board_rows import gang_row, group_key, group_row
 from pumice.cli.live.explanation_text import list_text, text_of
 from pumice.cli.live.explanations import of_pod, of_queue, positioned_gangs
 from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import Follower
+from pumice.cli.live.web_rows import gang_row, group_key, group_row
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.web import Commands

@@ -7,7 +7,7 @@ import msgspec
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cli.live.board_rows import NodeRows
+from pumice.cli.live.web_rows import NodeRows
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects, Simulation
 from tests.kit.builders import node, pod, pod_group

@@ -10,13 +10,13 @@ from pumice.api.kinds import JOB, QUEUE
 from pumice.api.meta import controller_of
 from pumice.api.podgroups import PodGroup
 from pumice.cli.live import explanations
-from pumice.cli.live.board_rows import NodeRows, gang_row, group_key, group_row, user_of
 from pumice.cli.live.failed_pods import attempts_used
 from pumice.cli.live.gang_explanations import Asked, GangExplanations
 from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import TRIES, Figures, Follower, usable_nodes
 from pumice.cli.live.watched import WatchedCluster
+from pumice.cli.live.web_rows import NodeRows, gang_row, group_key, group_row, user_of
 from pumice.cluster.client import Client
 from pumice.cluster.slices import collect_frozen
 from pumice.scheduler import Config
@@ -37,7 +37,7 @@ _ROUND_SECONDS = 0.5
 """Seconds between two rounds of that; each takes some hundredths of one of processor time."""
 
 
-class Board:
+class WebViews:
     """The views on a cluster.
 
     Attributes:
