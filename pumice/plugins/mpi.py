@@ -24,7 +24,7 @@ from pumice.plugins.interface import Findings, JobPlugin, PodEditor
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.role_members import RoleMembers, empty_warnings, missing_task, role_warnings
 from pumice.plugins.shared_checks import kept_warnings, pod_size_errors, shared_hostname_errors
-from pumice.plugins.svc import HOSTS_VARIABLE_LIMIT
+from pumice.plugins.variables import too_large_for_variable
 from pumice.plugins.waiting import wait_arguments, wait_step, wait_warnings
 
 MOUNT_PATH = "/etc/mpi"
@@ -74,7 +74,7 @@ class Mpi(JobPlugin):
         """Refuse a Job without a master; warn about roles without effect and about conflicting values."""
         warnings = list(role_warnings(job, self.name, values, ("worker",)))
         worker = job.task(values["worker"])
-        if worker is not None and _too_large(job, worker):
+        if worker is not None and too_large_for_variable(job, worker):
             text = (
                 f"the addresses of {worker.size} workers do not fit into a variable: MPI_HOST is not set; "
                 f"read {MOUNT_PATH}/{HOST_FILE}"
@@ -94,7 +94,7 @@ class Mpi(JobPlugin):
             name, master = _config_map(job), (values["master"],)
             warnings += kept_volume_warnings(job, self.name, name, (MOUNT_PATH,), tasks=master)
         errors = [*_size_error(job, worker, values)]
-        if worker is not None and not is_small(job) and not _too_large(job, worker):
+        if worker is not None and not is_small(job) and not too_large_for_variable(job, worker):
             size = joined_size(job, worker)
             errors += pod_size_errors(job, self.name, size, tasks=(values["master"],))
         errors += shared_hostname_errors(job, self.name, (values["worker"],))
@@ -137,7 +137,7 @@ def _master(job: Job, values: Values, port: tuple[Port, ...]) -> PodEdits:
     if worker is None:
         return PodEdits()
     env = []
-    if values.strict_upstream or not _too_large(job, worker):
+    if values.strict_upstream or not too_large_for_variable(job, worker):
         env.append(EnvVar("MPI_HOST", ",".join(addresses(job, worker))))
     if values.strict_upstream:
         return PodEdits(env=tuple(env), ports=port)
@@ -160,7 +160,7 @@ def _kept(job: Job, worker: Task | None) -> list[str]:
     if worker is None:
         return []
     files = [name for name, _ in _FILES]
-    return files if _too_large(job, worker) else ["MPI_HOST", *files]
+    return files if too_large_for_variable(job, worker) else ["MPI_HOST", *files]
 
 
 def _waiting(worker: Task, values: Values, master: Task | None) -> tuple[Raw, ...]:
@@ -178,10 +178,6 @@ def _interface(master: Task | None) -> tuple[EnvVar, ...]:
 def _slots(worker: Task, values: Values) -> int:
     given: int = values["slots-per-worker"]
     return given if given > 0 else accelerators(worker) or cpus(worker) or 1
-
-
-def _too_large(job: Job, worker: Task) -> bool:
-    return joined_size(job, worker) > HOSTS_VARIABLE_LIMIT
 
 
 def _config_map(job: Job) -> str:

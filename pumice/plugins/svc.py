@@ -31,13 +31,10 @@ from pumice.plugins.interface import Findings, JobPlugin, PodEditor, manifest, n
 from pumice.plugins.kept_volumes import kept_volume_warnings
 from pumice.plugins.shared_checks import kept_warnings, pod_size_errors
 from pumice.plugins.used_names import used_names
+from pumice.plugins.variables import too_large_for_variable
 
 MOUNT_PATH = "/etc/volcano"
 """Directory of the hosts files in every container."""
-
-HOSTS_VARIABLE_LIMIT = 96 * 1024
-"""Bytes of addresses above which a task's hosts are a file only: Linux refuses to start a program with
-a variable of 128 KiB, name and `=` included, and the rest is room for the Job to grow."""
 
 CONFIG_MAP_LIMIT = shards.LIMIT
 """Data size in bytes above which addresses are stored once, and in several ConfigMaps if needed."""
@@ -174,10 +171,6 @@ def _file_stem(task: Task) -> str:
     return task.name.replace("-", "_")
 
 
-def _too_large_for_variable(job: Job, task: Task) -> bool:
-    return joined_size(job, task) > HOSTS_VARIABLE_LIMIT
-
-
 def _config_maps(job: Job) -> list[Raw]:
     data = _hosts(job)
     if _is_spread(job):
@@ -213,7 +206,7 @@ def _holds_once(job: Job) -> frozenset[str]:
     """
     if _size(job, frozenset()) <= CONFIG_MAP_LIMIT:
         return frozenset()
-    once = frozenset(task.name for task in job.tasks if _too_large_for_variable(job, task))
+    once = frozenset(task.name for task in job.tasks if too_large_for_variable(job, task))
     return once if _size(job, once) <= CONFIG_MAP_LIMIT else once | _beyond_first(job, once)
 
 
@@ -236,7 +229,7 @@ def _only_files(job: Job) -> frozenset[str]:
     """Tasks whose addresses are in no variable."""
     if is_small(job):
         return frozenset()
-    large = (task.name for task in job.tasks if _too_large_for_variable(job, task))
+    large = (task.name for task in job.tasks if too_large_for_variable(job, task))
     return _holds_once(job).union(large)
 
 

@@ -1,4 +1,4 @@
-"""Variables of a framework as a table: names, and texts with fields for roles, ranks and addresses.
+"""Variables of a framework as a table: names, and texts with fields for roles, ranks and addresses; and how large a variable may be.
 
 `{address:master}`, `{rank}` and the like are filled in for each pod; values that all pods of a Job share are computed
 once. A pod does not get a variable that has no value for it (`{rank}` if the pod has no role).
@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pumice.api.fields import did_you_mean
-from pumice.api.jobs import Task
+from pumice.api.jobs import Job, Task
 from pumice.plugins.accelerators import accelerators
+from pumice.plugins.addresses import joined_size
 from pumice.plugins.edits import EnvVar
 from pumice.plugins.role_members import RoleMembers
 
@@ -31,6 +32,9 @@ FIELDS: dict[str, str] = {
 
 VARIABLE_LIMIT = 128 * 1024
 """Size in bytes, including name and `=`, at which Linux refuses to start a program with the variable."""
+
+HOSTS_VARIABLE_LIMIT = 96 * 1024
+"""Bytes of addresses above which a task's hosts are a file only; the rest of `VARIABLE_LIMIT` is room for the Job to grow."""
 
 _FIELD = re.compile(r"\{([a-z]+)(?::([^{}]*))?\}")
 _OF_POD = ("rank", "role", "index", "processes", "self")
@@ -112,6 +116,11 @@ def size(variable: Variable, members: RoleMembers, port: int) -> int:
             total += members.joined_size(match[2] or "", each)
         end = match.end()
     return total + len(variable.text[end:].encode())
+
+
+def too_large_for_variable(job: Job, task: Task) -> bool:
+    """True if the addresses of a task are a file only, without computing them."""
+    return joined_size(job, task) > HOSTS_VARIABLE_LIMIT
 
 
 def _value(variable: Variable, members: RoleMembers, port: int) -> Value:

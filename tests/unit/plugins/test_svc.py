@@ -6,7 +6,8 @@ import pytest
 
 from pumice.api.jobs import Job
 from pumice.plugins import Raw, Wiring, addresses, builtin, problems
-from pumice.plugins.svc import CONFIG_MAP_LIMIT, HOSTS_VARIABLE_LIMIT
+from pumice.plugins.svc import CONFIG_MAP_LIMIT
+from pumice.plugins.variables import HOSTS_VARIABLE_LIMIT
 from tests.kit.tables import table
 from tests.unit.plugins.support import containers, env, job, pod_of, rows, task, wired
 
