@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from pumice.controller.jobs import job_pods, podsets, restart_budgets
 from pumice.controller.jobs.podsets import PodKey, PodNames
 from pumice.controller.jobs.restart_budgets import RestartCount, RestartUnit
-from pumice.controller.jobs.restart_targets import Restart, parse
+from pumice.controller.jobs.restart_targets import RESUME, WHOLE, Restart, parse
 from pumice.controller.jobs.subject import read
 from tests.kit.builders import job, task
 
 NAMES = PodNames(read(job(tasks=[task("ps", 3), task("ps-1", 4), task("worker", 300)])))
 SMALL = PodNames(read(job(tasks=[task("ps", 1), task("ps-1", 4), task("worker", 150)])))
+X = PodNames(read(job("x", [task("a", 10), task("a-2", 1)])))
 
 KEYS: st.SearchStrategy[tuple[str, int]] = st.one_of(
     st.tuples(st.just("ps"), st.integers(0, 2)),
@@ -139,3 +140,25 @@ def test_many_moments_of_evictions_are_distinguished_up_to_a_bound() -> None:
 
 def _with(noted: dict[str, str]) -> Any:
     return read(job(tasks=[task("worker", 300)], status={"controlledResources": noted}))
+
+
+@pytest.mark.parametrize(
+    "restart",
+    [
+        WHOLE,
+        RESUME,
+        Restart(tasks=frozenset({"a", "b"})),
+        Restart(partitions=frozenset({("a", "2")})),
+        Restart(pods=frozenset({"x-a-0"})),
+        Restart(pods=frozenset({"x-a-0", "x-a-1", "x-a-2", "x-a-9", "x-a-2-0"})),
+        Restart(pods=frozenset({"x-a-0", "x-a-1", "odd", "x-a-01", "x-a-"})),
+        Restart(tasks=frozenset({"b"}), pods=frozenset({"x-a-0"})),
+    ],
+)
+def test_a_note_reads_as_it_was_written(restart: Restart) -> None:
+    assert parse(restart.note(X), X) == restart
+
+
+@pytest.mark.parametrize("note", ["", "nonsense", "task", "pod/a/b/c"])
+def test_an_unreadable_note_means_the_whole_job(note: str) -> None:
+    assert parse(note, X) == WHOLE
