@@ -56,7 +56,7 @@ def _share(name: str, of: str) -> Any:
 
 
 class TraceFigures(msgspec.Struct, frozen=True):
-    """The figures of a drawn trace; `pumice.traces.generating.TraceShape` explains them."""
+    """The figures of a drawn trace; `pumice.traces.generator.TraceShape` explains them."""
 
     days: Annotated[
         float, _option("--days", "Days over which jobs are submitted.", _number(0.001, 36500))
@@ -154,7 +154,7 @@ def generate(
     The defaults are a busy cluster of GPUs with a queue that drains at night if it has a node of 8 GPUs for each 67 jobs: 20,000 jobs on 300
     nodes, 100,000 on 1,500.
     """
-    from pumice.traces.generating import TraceShape, generated
+    from pumice.traces.generator import TraceShape, generated
     from pumice.traces.trace import TraceError
 
     given = {name: getattr(figures, name) for name in figures.__struct_fields__}

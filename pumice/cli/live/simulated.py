@@ -15,7 +15,7 @@ from pumice.api.pods import Pod
 from pumice.api.requests import Amounts
 from pumice.cli.live.observed import ReadableCluster
 from pumice.scheduler import Config, Reason
-from pumice.scheduler.cycle.closing import not_enforced
+from pumice.scheduler.cycle.queue_events import not_enforced
 from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.model.tasks import PENDING
 from pumice.scheduler.options import open_session

@@ -9,7 +9,6 @@ from typing import Literal
 
 from pumice.api.messages import listed
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
-from pumice.api.queues import Queue
 from pumice.scheduler.cycle.phases import (
     is_releasing,
     next_conditions,
@@ -19,10 +18,8 @@ from pumice.scheduler.cycle.phases import (
 )
 from pumice.scheduler.cycle.waiting_reasons import find
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.queue_specs import MAX_WEIGHT, weight_of
 from pumice.scheduler.model.report_times import NEVER, Report
 from pumice.scheduler.model.tasks import PENDING
-from pumice.scheduler.options import Config
 from pumice.scheduler.results import Event, Finding, PodVerdict
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
@@ -310,48 +307,6 @@ def _event(job: JobInfo, type_: Literal["Normal", "Warning"], reason: str, messa
     return Event("PodGroup", job.namespace, job.name, type_, reason, message)
 
 
-def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
-    """Events about queues that changed and say what no configured plugin enforces, or a weight that cannot be."""
-    changed, state.gangs.changed_queues = sorted(state.gangs.changed_queues), {}
-    shares = state.shares
-    parents = {shares.names[row] for row in shares.parents if row >= 0} if changed else set()
-    for name in changed:
-        queue = state.queues[name]
-        fields = _unenforced_fields(queue, config, below=name in parents)
-        odd = ["weight"] if queue.spec.weight not in (None, weight_of(queue)) else []
-        told, state.gangs.told_queues[name] = state.gangs.told_queues.get(name, []), [*fields, *odd]
-        if odd and "weight" not in told:
-            said = f"spec.weight: counts as {weight_of(queue)}; must be between 1 and {MAX_WEIGHT}"
-            yield Event("Queue", "", name, "Warning", "InvalidWeight", said)
-        if fields and fields != [each for each in told if each != "weight"]:
-            message = not_enforced(queue, config, below=name in parents)
-            yield Event("Queue", "", name, "Warning", "NotEnforced", message)
-
-
-def not_enforced(queue: Queue, config: Config, *, below: bool) -> str:
-    """Which fields of a queue, with or without queues below it, no configured plugin enforces, and what would; empty if all are enforced."""
-    fields = _unenforced_fields(queue, config, below=below)
-    if not fields:
-        return ""
-    message = " and ".join(f"spec.{each}" for each in fields)
-    message += ": no configured plugin of the scheduler enforces this"
-    if config.enforced(below=False).issuperset(fields):
-        message += " for the queues below"
-    needed = ["enableHierarchy: true"] if below else []
-    options = [each for each in config.plugins if each.spec.name == "capacity"]
-    if options and not options[0].switches["enabledAllocatable"]:
-        needed.append("enabledAllocatable: true")
-    if "deserved" in fields and all(spec.name != "reclaim" for spec, _ in config.actions):
-        needed.append("action reclaim")
-    settings = f" with {' and '.join(needed)}" if needed else ""
-    return f"{message}; use capacity{settings}"
-
-
-def _unenforced_fields(queue: Queue, config: Config, *, below: bool) -> list[str]:
-    enforced = config.enforced(below=below)
-    return [each for each in _shares(queue) if each not in enforced]
-
-
 _MOST_BROKEN = 20
 """HyperNodes with events about their faults; others follow when some of these are repaired. One mistake may break hundreds."""
 
@@ -366,14 +321,3 @@ def broken_topology(state: ClusterState) -> Iterator[Event]:
     state.told_faults = told | {name: faults[name] for name in new}
     for name in new:
         yield Event("HyperNode", "", name, "Warning", "InvalidTopology", listed(faults[name], "; "))
-
-
-def _shares(queue: Queue) -> Iterator[str]:
-    """Fields of a queue's spec that say what it may have of the cluster."""
-    spec = queue.spec
-    if spec.capability:
-        yield "capability"
-    if spec.deserved:
-        yield "deserved"
-    if spec.guarantee is not None and spec.guarantee.resource:
-        yield "guarantee"

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from msgspec import structs
 
 from pumice.scheduler.budget import Budget
-from pumice.scheduler.cycle.closing import Closing, broken_topology, unenforced
+from pumice.scheduler.cycle.closing import Closing, broken_topology
+from pumice.scheduler.cycle.queue_events import unenforced
 from pumice.scheduler.options import Config, Measure, open_session, unmeasured
 from pumice.scheduler.results import CycleResult
 from pumice.scheduler.session.outcomes import JobError

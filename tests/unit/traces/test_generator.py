@@ -9,7 +9,7 @@ import pytest
 
 from pumice.cli.trace import TraceFigures
 from pumice.traces.formats import read_trace
-from pumice.traces.generating import DAY, TraceShape, generated
+from pumice.traces.generator import DAY, TraceShape, generated
 from pumice.traces.trace import TraceError
 
 
