@@ -91,7 +91,7 @@ class NodeBounds:
         running = self._session.view.running
         gang = running.gang[rows]
         values = np.zeros((2, len(running.gangs)), dtype=np.int64)
-        for number in np.unique(gang).tolist():
+        for number in np.flatnonzero(np.bincount(gang)).tolist():
             job = running.gangs[number]
             if job is not None:
                 values[:, number] = job.order_priority, _is_rigid(job.gang)

@@ -74,7 +74,7 @@ class Survey(msgspec.Struct, frozen=True):
                 for name, places in by.items()
                 if name in words
             },
-            gangs=len(np.unique(self.running.gang[self.rows[asked]]))
+            gangs=int(np.count_nonzero(np.bincount(self.running.gang[self.rows[asked]])))
             if rules.setting.by_gang
             else 0,
         )
