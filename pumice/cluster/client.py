@@ -17,6 +17,7 @@ from pumice.cluster.collection import Collection
 from pumice.cluster.connection import Connection
 from pumice.cluster.errors import ApiError
 from pumice.cluster.kubeconfig import find_connection
+from pumice.cluster.paths import collection_path, object_path
 from pumice.cluster.reading import decode
 from pumice.cluster.transport import Body, Transport
 
@@ -105,7 +106,7 @@ class Client:
             NotFound: When it does not exist.
         """
         headers = METADATA_ONLY if metadata_only else None
-        return await self._object("GET", kind.path(name, namespace), headers=headers)
+        return await self._object("GET", object_path(kind, name, namespace), headers=headers)
 
     async def list(
         self,
@@ -153,7 +154,7 @@ class Client:
             BadRequest: The container has not started, or the pod has several and the query names none.
             NotFound: There is no such pod.
         """
-        path = f"{POD.path(pod, namespace)}/log"
+        path = f"{object_path(POD, pod, namespace)}/log"
         async with self._transport.stream(path, query=query, silence=LOG_SILENCE) as chunks:
             async for chunk in chunks:
                 yield chunk
@@ -186,7 +187,7 @@ class Client:
         namespace = namespace or _namespace_of(obj)
         query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if dry_run else {})
         headers = METADATA_ONLY if metadata_only else None
-        return await self._object("POST", kind.collection(namespace), obj, query, headers)
+        return await self._object("POST", collection_path(kind, namespace), obj, query, headers)
 
     async def update(self, kind: Kind, obj: Object) -> Object:
         """Replace an object; its resourceVersion guards against lost updates.
@@ -195,7 +196,7 @@ class Client:
             Conflict: When it changed meanwhile.
         """
         meta = obj["metadata"]
-        path = kind.path(meta["name"], meta.get("namespace"))
+        path = object_path(kind, meta["name"], meta.get("namespace"))
         return await self._object("PUT", path, obj, {"fieldManager": FIELD_MANAGER})
 
     async def patch(
@@ -214,7 +215,7 @@ class Client:
         Raises:
             Invalid: When a `test` operation of a JSON patch fails or the result is invalid.
         """
-        path = kind.path(name, namespace)
+        path = object_path(kind, name, namespace)
         if subresource:
             path = f"{path}/{subresource}"
         query = {"fieldManager": FIELD_MANAGER}
@@ -261,7 +262,9 @@ class Client:
         if preconditions := {key: value for key, value in guards.items() if value}:
             options["preconditions"] = preconditions
         headers = METADATA_ONLY if metadata_only else None
-        return await self._object("DELETE", kind.path(name, namespace), options, None, headers)
+        return await self._object(
+            "DELETE", object_path(kind, name, namespace), options, None, headers
+        )
 
     async def bind(
         self,
@@ -284,7 +287,7 @@ class Client:
             "metadata": {"name": pod, "namespace": namespace} | guard | added,
             "target": {**NODE.type_meta, "name": node},
         }
-        await self._transport.request("POST", f"{POD.path(pod, namespace)}/binding", body)
+        await self._transport.request("POST", f"{object_path(POD, pod, namespace)}/binding", body)
 
     async def evict(self, namespace: str, pod: str, *, uid: str | None = None) -> None:
         """Request a pod's eviction.
@@ -299,7 +302,7 @@ class Client:
             "kind": "Eviction",
             "metadata": {"name": pod, "namespace": namespace},
         } | guard
-        await self._transport.request("POST", f"{POD.path(pod, namespace)}/eviction", body)
+        await self._transport.request("POST", f"{object_path(POD, pod, namespace)}/eviction", body)
 
     async def raw(
         self,

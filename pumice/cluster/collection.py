@@ -13,6 +13,7 @@ import msgspec
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
 from pumice.cluster.errors import TooLarge, error_of
+from pumice.cluster.paths import collection_path
 from pumice.cluster.reading import decode, frames
 from pumice.cluster.transport import Transport
 
@@ -99,7 +100,7 @@ class Collection:
         Raises:
             Gone: When a continue token has expired; earlier pages are then invalid.
         """
-        query, path, count = self._selectors(), self.kind.collection(self.namespace), limit
+        query, path, count = self._selectors(), collection_path(self.kind, self.namespace), limit
         while True:
             if count:
                 query["limit"] = str(count)
@@ -137,7 +138,7 @@ class Collection:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(max(1, int(seconds))),
         }
-        path, silence = self.kind.collection(self.namespace), seconds + WATCH_GRACE_SECONDS
+        path, silence = collection_path(self.kind, self.namespace), seconds + WATCH_GRACE_SECONDS
         async with self.transport.stream(path, query=query, silence=silence) as chunks:
             async for event, raw in frames(chunks):
                 if event == "ERROR":

@@ -66,6 +66,10 @@ class NotFound(ApiError):
     """404: the object, or the kind, does not exist."""
 
 
+class InvalidName(NotFound):
+    """Nothing can have this name, so no request was sent."""
+
+
 class Conflict(ApiError):
     """409: the object changed since it was read; read again and repeat."""
 

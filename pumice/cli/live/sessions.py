@@ -110,7 +110,7 @@ def _pipe() -> int | None:
 
 def error_text(error: "ApiError") -> str:
     """An error of the API server as one line for the user."""
-    from pumice.cluster.errors import Forbidden
+    from pumice.cluster.errors import Forbidden, InvalidName
     from pumice.cluster.failures import CONNECTION_FAILED, NOT_TRUSTED
 
     if error.reason == CONNECTION_FAILED:
@@ -119,6 +119,8 @@ def error_text(error: "ApiError") -> str:
         return f"{error.message}; {_OTHER}"
     if isinstance(error, Forbidden):
         return f"not allowed: {error.message}"
+    if isinstance(error, InvalidName):
+        return error.message
     return str(error)
 
 
@@ -128,11 +130,13 @@ async def get(client: "Client", kind: "Kind", name: str, namespace: str | None) 
     Raises:
         UserError: It does not exist.
     """
-    from pumice.cluster.errors import NotFound
+    from pumice.cluster.errors import InvalidName, NotFound
 
     where = namespace if kind.namespaced else None
     try:
         return await client.get(kind, name, where)
+    except InvalidName:
+        raise
     except NotFound:
         place = f" in namespace {where}" if where else ""
         word = kind.kind.lower()
@@ -205,7 +209,7 @@ async def read_collection(
     Raises:
         UserError: The kind is not installed.
     """
-    from pumice.cluster.errors import Gone, NotFound
+    from pumice.cluster.errors import Gone, InvalidName, NotFound
 
     for is_last in (False, False, True):
         try:
@@ -213,6 +217,8 @@ async def read_collection(
         except Gone:  # it took longer than the API server remembers the state of the first page
             if is_last:
                 raise
+        except InvalidName:
+            raise
         except NotFound:
             raise UserError(_not_installed(kind)) from None
         else:

@@ -73,6 +73,18 @@ def server() -> Iterator[Server]:
         ("job suspend é", "job/é: there is no such Job in namespace default"),
         ("explain train -n kube-system", "there is no such Job in namespace kube-system"),
         (
+            "explain queue ..",
+            'invalid name of a Queue "..": expected one without "/" that is not empty, "." or ".."',
+        ),
+        (
+            "job list -n default/jobs/train",
+            'invalid namespace "default/jobs/train": expected one without "/" that is not empty, "." or ".."',
+        ),
+        (
+            "explain train -n ..",
+            'invalid namespace "..": expected one without "/" that is not empty, "." or ".."',
+        ),
+        (
             "explain train -n defualt",
             "there is no such Job in namespace defualt, and no such namespace either",
         ),

@@ -14,6 +14,7 @@ from pumice.cluster.errors import (
     Forbidden,
     Gone,
     Invalid,
+    InvalidName,
     NotFound,
     TooManyRequests,
     Unavailable,
@@ -43,6 +44,30 @@ async def test_objects_come_back_as_they_were_sent(client: Client, api: TinyApi)
     assert api.requests[0].query == {"fieldManager": "pumice"}
     assert api.requests[0].headers["Content-Type"] == "application/json"
     assert api.requests[0].headers["User-Agent"].startswith("pumice/")
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/status", "../pods/a"])
+async def test_a_name_that_would_be_another_path_is_not_sent(
+    client: Client, api: TinyApi, name: str
+) -> None:
+    for wrong in (
+        client.get(POD, name, "ns"),
+        client.get(QUEUE, name),
+        client.get(POD, "a", name),
+        client.list(POD, name),
+        client.create(POD, pod("a", namespace=name), name),
+        client.update(POD, pod(name)),
+        client.patch(POD, name, "ns", {}),
+        client.delete(POD, name, "ns"),
+        client.delete(POD, "", "ns"),
+        client.bind("ns", name, "node"),
+        client.evict("ns", name),
+        anext(client.log("ns", name, {})),
+        anext(client.collection(POD, name).watch("1")),
+    ):
+        with pytest.raises(InvalidName, match=r"^404 InvalidName: invalid (namespace|name of a)"):
+            await wrong
+    assert api.requests == []
 
 
 async def test_dry_run_is_asked_for_in_the_query(client: Client, api: TinyApi) -> None:
