@@ -6,6 +6,7 @@ Exact, in whole nanoseconds, so that two spellings of one duration compare equal
 import re
 from fractions import Fraction
 
+from pumice.api.json_words import quoted
 from pumice.api.remembering import remembered
 
 _NANOSECONDS = {
@@ -62,6 +63,13 @@ def duration_problem(text: str) -> str | None:
     if parse_nanoseconds(text) is not None:
         return None
     return f"{_duration_fault(text)}; write a duration such as 90s, 10m or 1h30m"
+
+
+def wait_problem(text: str) -> str | None:
+    """Explain why a string is not a duration of 0 or more; None if it is."""
+    if parse_seconds(text) is not None:
+        return None
+    return duration_problem(text) or f"must not be less than 0, found {quoted(text)}"
 
 
 def _duration_fault(text: str) -> str:

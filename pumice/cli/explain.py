@@ -217,6 +217,7 @@ class _ExplainRun:
     logs: int = 0
     forecasts: bool = False
     is_default: bool = False
+    remark: str = ""
 
     async def run(self, cluster: ClusterOptions, namespace: str | None, everywhere: bool) -> None:
         async with cluster.connect() as client:
@@ -274,7 +275,7 @@ class _ExplainRun:
             if self.forecasts:
                 from pumice.cli.live.forecasts import forecasts
 
-                told = await forecasts(client, seen, config, [found["job"]])
+                told, self.remark = await forecasts(client, seen, config, [found["job"]])
                 found["forecast"] = (
                     msgspec.to_builtins(told[found["job"]]) if found["job"] in told else None
                 )
@@ -340,7 +341,8 @@ class _ExplainRun:
         """Print the explanation, unless it equals the last one."""
         from pumice.cli.live.explanation_text import list_text, text_of
 
-        self.printer.show(found, (), lambda: text_of(found) if self.target else list_text(found))
+        told = text_of if self.target else list_text
+        self.printer.show(found, (), lambda: told(found), self.remark)
 
 
 def _is_in(pod: "Pod", namespace: str | None, names: set[str]) -> bool:

@@ -254,15 +254,16 @@ class _Listing:
             seen = await _context(client, jobs, where)
         now = time.time()
         rows = job_rows(jobs, seen, self.config, now)
-        if self.forecasts and seen is not None:
-            await self._add_forecasts(client, seen, rows)
         forbidden = seen.forbidden if seen else []
+        remarks = [_remark(forbidden)]
+        if self.forecasts and seen is not None:
+            remarks.append(await self._add_forecasts(client, seen, rows))
         wide = self.output is ListForm.WIDE
         printer.show(
             {"jobs": rows, "notAllowed": forbidden},
             [f"{JOB.singular}/{each['name']}" for each in rows],
             lambda: list_table(rows, where, wide=wide, now=now),
-            _remark(forbidden),
+            *remarks,
         )
         versions: list[tuple[Kind, str | None, str]] = [(JOB, where, version)]
         # PodGroups change with every relevant scheduling cycle; nodes and pods would change continuously.
@@ -271,16 +272,18 @@ class _Listing:
 
     async def _add_forecasts(
         self, client: "Client", seen: "ReadableCluster", rows: list[dict[str, Any]]
-    ) -> None:
+    ) -> str:
+        """Add when those start that wait; returns what is ignored for that."""
         import msgspec
 
         from pumice.cli.live.forecasts import forecasts
 
         waiting = {f"{each['namespace']}/{each['name']}": each for each in rows if each["waiting"]}
-        told = await forecasts(client, seen, self.config or read_config(None), waiting)
+        told, remark = await forecasts(client, seen, self.config or read_config(None), waiting)
         for row in rows:
             found = told.get(f"{row['namespace']}/{row['name']}") if row["waiting"] else None
             row["forecast"] = None if found is None else msgspec.to_builtins(found)
+        return remark
 
 
 async def _show(

@@ -251,7 +251,7 @@ class ListPrinter:
         self._printed: str | None = None
 
     def show(
-        self, data: dict[str, Any], names: Sequence[str], text: Callable[[], str], remark: str = ""
+        self, data: dict[str, Any], names: Sequence[str], text: Callable[[], str], *remarks: str
     ) -> None:
         """Print a list, unless it equals the last one.
 
@@ -259,7 +259,7 @@ class ListPrinter:
             data: The list as data.
             names: Names of the objects, as `RESOURCE/NAME`.
             text: Makes the table.
-            remark: What is missing in the list, for stderr.
+            remarks: What is missing in the list or was ignored, for stderr; empty ones are left out.
         """
         line = json_line(data)
         if line == self._printed:
@@ -272,8 +272,9 @@ class ListPrinter:
             case _:
                 write(("" if self._printed is None else "\n") + text())
         sys.stdout.flush()
-        if remark and self._printed is None:
-            note(plain(remark))
+        for remark in remarks:
+            if remark and self._printed is None:
+                note(plain(remark))
         self._printed = line
 
 

@@ -19,6 +19,7 @@ from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.nodes import PriorityClass, values_of
 from pumice.api.raw import object_in, text_in
 from pumice.scheduler.simulate import ClusterObjects
+from pumice.traces.durations import ignored_durations
 from pumice.traces.job_list import UTF_8_MARK, BadLineError, JobList, by_name
 from pumice.traces.past_jobs import (
     gang_of,
@@ -101,6 +102,8 @@ class _Dump:
         for group, (place, each) in self._groups.items():
             if group not in self._jobs and not is_of_job(each):
                 self._read(group, place, each, trace_job_of_gang)
+        if remark := self._ignored_durations():
+            self._found.remarks.append(remark)
         self._read_objects()
         objects, trace = self._objects, self._found.trace()
         objects.priority_classes += self._lacking_classes(trace.jobs, objects)
@@ -134,6 +137,17 @@ class _Dump:
                 self._submitted.add(group)
         except BadLineError as error:
             self._found.skip(place, f"{key(each)}: {error}")
+
+    def _ignored_durations(self) -> str:
+        """A sentence about annotations that say no duration."""
+        named = [("PodGroup", group, each) for group, (_, each) in self._groups.items()]
+        named += [("pod", group, pod) for group, pods in self._pods.items() for _, pod in pods]
+        others = [
+            (f"{kind} {key(each)}", object_in(each, "metadata").get("annotations"))
+            for kind, group, each in named
+            if group and group not in self._jobs
+        ]
+        return ignored_durations((job for _, job in self._jobs.values()), others)
 
     def _read_objects(self) -> None:
         """Read nodes, queues and what else stays, and the pods that run of no gang that is submitted."""

@@ -1,17 +1,22 @@
 """How long the pods of a Job run, as far as a cluster tells: its user says it, or like Jobs that have ended do."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 
 import msgspec
 
 from pumice.api import keys
-from pumice.api.durations import parse_seconds
+from pumice.api.durations import parse_seconds, wait_problem
 from pumice.api.jobs import Job
-from pumice.api.meta import ObjectMeta
-from pumice.api.raw import objects_in
+from pumice.api.messages import counted, shortened
+from pumice.api.meta import ObjectMeta, Raw
+from pumice.api.raw import object_in, objects_in, text_in
+from pumice.controller.jobs.phases import FINISHED
+from pumice.traces.past_jobs import key
 
 _COMPLETED = "Completed"
+_SHOWN = 60
+"""Bytes of an annotation in a message."""
 
 
 def stated(*metas: ObjectMeta | None) -> float | None:
@@ -21,6 +26,36 @@ def stated(*metas: ObjectMeta | None) -> float | None:
         if text and (seconds := parse_seconds(text)) is not None:
             return seconds
     return None
+
+
+def ignored_durations(jobs: Iterable[Raw], others: Iterable[tuple[str, object]]) -> str:
+    """A sentence about annotations `pumice.dev/duration` that are no duration; empty if all are.
+
+    Args:
+        jobs: All Jobs. Those that have ended run no more.
+        others: Other objects as the sentence names them, with their annotations.
+    """
+    found: dict[str, str] = {}
+    for name, annotations in (*_annotations_of(jobs), *others):
+        text = annotations.get(keys.DURATION) if isinstance(annotations, Mapping) else None
+        if isinstance(text, str) and (problem := wait_problem(shortened(text, _SHOWN))):
+            found.setdefault(name, problem)
+    if not found:
+        return ""
+    (name, problem), more = next(iter(found.items())), len(found) - 1
+    also = f", and that of {counted(more, 'more object')}" if more else ""
+    return f"annotation {keys.DURATION} of {name} is ignored{also}: {problem}"
+
+
+def _annotations_of(jobs: Iterable[Raw]) -> Iterator[tuple[str, object]]:
+    for job in jobs:
+        if text_in(object_in(object_in(job, "status"), "state"), "phase") in FINISHED:
+            continue
+        templates = (
+            object_in(each, "template") for each in objects_in(object_in(job, "spec"), "tasks")
+        )
+        for holder in (job, *templates):
+            yield f"Job {key(job)}", object_in(holder, "metadata").get("annotations")
 
 
 class JobDurations:

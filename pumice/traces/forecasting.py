@@ -21,7 +21,8 @@ from pumice.scheduler import Config
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.cluster import Ending, VirtualCluster, pod_key
 from pumice.traces.controlled_job import ControlledJob
-from pumice.traces.durations import JobDurations, stated
+from pumice.traces.durations import JobDurations, ignored_durations, stated
+from pumice.traces.past_jobs import group_of_job
 
 _BEFORE = ("", "Pending", "Inqueue")
 _WAITS = ("", "Pending", "Restarting")
@@ -83,6 +84,15 @@ class ForecastCluster:
         names = [key for key in (run.waiting if wanted is None else wanted) if key in run.waiting]
         reached = run.until_started(names, limit)
         return {key: run.forecast(key, reached) for key in names}
+
+    def remark(self) -> str:
+        """A sentence about durations of Jobs, gangs and pods that cannot be read; empty if all can."""
+        of_jobs = {group_of_job(each) for each in self.jobs}
+        groups = [each for each in self.objects.pod_groups if _group_key(each) not in of_jobs]
+        pods = [each for each in self.objects.pods if each.group and _gang_of(each) not in of_jobs]
+        others = [(f"PodGroup {_group_key(each)}", each.metadata.annotations) for each in groups]
+        others += [(f"pod {pod_key(each)}", each.metadata.annotations) for each in pods]
+        return ignored_durations(self.jobs, others)
 
     def trial(
         self, raw: Raw, measure_time: Callable[[], float], limit: float

@@ -38,13 +38,13 @@ async def read_forecast_cluster(
 
 async def forecasts(
     client: Client, seen: ReadableCluster, config: Config, wanted: Iterable[str]
-) -> dict[str, StartForecast]:
-    """When Jobs start, by `namespace/name`; those that do not wait are left out."""
+) -> tuple[dict[str, StartForecast], str]:
+    """When Jobs start, by `namespace/name`, without those that do not wait; and what is ignored for that, for stderr."""
     wanted = list(wanted)
     if not seen.sees_cluster:
-        return dict.fromkeys(wanted, StartForecast(None, NO_RIGHTS))
+        return dict.fromkeys(wanted, StartForecast(None, NO_RIGHTS)), ""
     cluster = await read_forecast_cluster(client, seen, config)
     try:
-        return cluster.forecasts(time.process_time, LIMIT, wanted)
+        return cluster.forecasts(time.process_time, LIMIT, wanted), cluster.remark()
     except UnreadableObjectError as error:
-        return dict.fromkeys(wanted, StartForecast(None, f"no forecast: {error}"))
+        return dict.fromkeys(wanted, StartForecast(None, f"no forecast: {error}")), ""

@@ -1,6 +1,7 @@
 """`pumice simulate --live`: a Job that is not submitted, in a cluster as it is now."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -76,6 +77,8 @@ async def _tried(manifest: Manifest, cluster: ClusterOptions, config: Config) ->
         raise UserError(
             f"spec.schedulerName is {scheduler}; what it does is not known here, only that of {names} is"
         )
+    if remark := replace(known, jobs=[*known.jobs, job]).remark():
+        note(plain(remark))
     try:
         told, pods = known.trial(job, time.process_time, LIMIT)
     except UnreadableObjectError as error:

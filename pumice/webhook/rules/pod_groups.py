@@ -20,6 +20,7 @@ from pumice.api.podgroups import PodGroup, PodGroupSpec, SubGroupPolicy
 from pumice.webhook.rules.case import Case, Check, run
 from pumice.webhook.rules.drafts import DraftGroupMeta, DraftPodGroup
 from pumice.webhook.rules.labels import ADDED, MOST_ANNOTATIONS, MOST_LABELS, not_many_on
+from pumice.webhook.rules.pods import POD_DURATION, durations
 from pumice.webhook.rules.references import (
     POD_GROUP,
     check_topology,
@@ -233,6 +234,7 @@ CHECKS: tuple[Check[PodGroup], ...] = (
     (PG_PART_NAME, _names),
     (PG_PART_SIZE, _parts),
     (PG_MANY_LABELS, not_many_on(PG_MANY_LABELS)),
+    (POD_DURATION, durations),
 )
 """The checks of a PodGroup, in the order in which problems are reported."""
 

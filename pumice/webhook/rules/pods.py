@@ -1,4 +1,4 @@
-"""Pods of the configured schedulers: their defaults, how many of them a Job may lose at a time, their cool-downs, and the number of labels.
+"""Pods of the configured schedulers: their defaults, how many of them a Job may lose at a time, durations, and the number of labels.
 
 Defaults are values of the resource group, and the gate that holds a pod until its queue has resources. Each step adds only
 missing values, so a second pass changes nothing, and unknown fields of tolerations and gates are kept.
@@ -7,11 +7,11 @@ missing values, so a second pass changes nothing, and unknown fields of tolerati
 import re
 
 from pumice.api import keys
-from pumice.api.durations import duration_problem, parse_seconds
+from pumice.api.durations import wait_problem
 from pumice.api.jobs import Job
-from pumice.api.json_words import quoted
 from pumice.api.keys import QUEUE_ALLOCATION_GATE
 from pumice.api.meta import Raw
+from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.webhook.patches import escape
 from pumice.webhook.rules import not_here_yet
@@ -66,6 +66,12 @@ POD_COOLDOWN = warned(
     "One that cannot be read protects the pod from nothing.",
     "labels: {volcano.sh/cooldown-time: ten-minutes}",
 )
+POD_DURATION = warned(
+    "POD-DURATION",
+    "how long pods run, as their user expects, is a duration of 0 or more",
+    "Forecasts ignore one that cannot be read.",
+    "annotations: {pumice.dev/duration: two hours}",
+)
 
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 _LIMIT = 2**63
@@ -109,31 +115,40 @@ def _integer(text: str) -> int | None:
     return number if -_LIMIT <= number < _LIMIT else None
 
 
-def job_cool_downs(case: Case, job: Job) -> None:
-    """Check the cool-downs that pods of a Job get, from the Job and from its templates."""
-    meta = job.metadata
-    _cool_down(case, meta.labels, meta.annotations, "metadata")
+_DURATIONS = (
+    (POD_COOLDOWN, "labels", keys.COOLDOWN_TIME),
+    (POD_COOLDOWN, "annotations", keys.COOLDOWN_TIME),
+    (POD_DURATION, "annotations", keys.DURATION),
+)
+"""Rules about durations, each with the part of the metadata that holds it, and its key."""
+
+
+def job_durations(case: Case, job: Job) -> None:
+    """Check the durations that pods of a Job get, from the Job and from its templates."""
+    durations(case, job)
     for index, task in enumerate(job.tasks):
         found = task.pod_metadata()
         path = f"spec.tasks[{index}].template.metadata"
-        _cool_down(case, found.get("labels"), found.get("annotations"), path)
+        _durations(case, found.get("labels"), found.get("annotations"), path)
 
 
-def _pod_cool_down(case: Case, pod: Pod) -> None:
-    _cool_down(case, pod.metadata.labels, pod.metadata.annotations, "metadata")
+def durations(case: Case, found: Job | Pod | PodGroup) -> None:
+    """Check the durations in the metadata of an object."""
+    _durations(case, found.metadata.labels, found.metadata.annotations, "metadata")
 
 
-def _cool_down(case: Case, labels: object, annotations: object, path: str) -> None:
-    for field, entries in (("labels", labels), ("annotations", annotations)):
-        text = entries.get(keys.COOLDOWN_TIME) if isinstance(entries, dict) else None
-        if isinstance(text, str) and parse_seconds(text) is None:
-            problem = duration_problem(text) or f"must not be less than 0, found {quoted(text)}"
-            case.report(POD_COOLDOWN, f"{path}.{field}[{keys.COOLDOWN_TIME}]", problem)
+def _durations(case: Case, labels: object, annotations: object, path: str) -> None:
+    parts = {"labels": labels, "annotations": annotations}
+    for rule, part, key in _DURATIONS:
+        entries = parts[part]
+        text = entries.get(key) if isinstance(entries, dict) else None
+        if isinstance(text, str) and (problem := wait_problem(text)):
+            case.report(rule, f"{path}.{part}[{key}]", problem)
 
 
 CHECKS: tuple[Check[Pod], ...] = (
     (POD_JDB_INT, _disruption_budget),
-    (POD_COOLDOWN, _pod_cool_down),
+    (POD_COOLDOWN, durations),
     (POD_MANY_LABELS, not_many_on(POD_MANY_LABELS)),
     (not_here_yet.NOT_HERE_YET, not_here_yet.pod),
 )

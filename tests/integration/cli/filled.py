@@ -33,7 +33,7 @@ def made(url: str, kind: Any, obj: Object, namespace: str | None = "default") ->
 def removed(url: str, kind: Any, name: str) -> None:
     async def work() -> None:
         async with Client.connect(server=url) as client:
-            await client.delete(kind, name)
+            await client.delete(kind, name, "default")
 
     asyncio.run(work())
 

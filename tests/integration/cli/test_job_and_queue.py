@@ -109,6 +109,13 @@ def test_forecasts_stand_beside_reasons(still: Server) -> None:
     assert found["big"]["message"].startswith("does not start")
     text = ran("explain", "job", "big", "--forecast", "--master", still.url).out
     assert f"\nForecast: {found['big']['message']}\n" in text
+    odd = job("odd", annotations={"pumice.dev/duration": "abc"})
+    made(still.url, JOB, odd)
+    for verb in (("job", "list"), ("explain", "job", "big")):
+        err = ran(*verb, "--forecast", "--master", still.url).err
+        assert err.startswith("annotation pumice.dev/duration of Job default/odd is ignored: ")
+        assert err.count("\n") == 1
+    removed(still.url, JOB, "odd")
     limited = ran("job", "list", "--forecast", "--master", still.limited)
     assert "no forecast: it needs nodes" in limited.out
     refused = ran("explain", "queue", "default", "--forecast", "--master", still.url)
@@ -309,6 +316,10 @@ def test_a_job_is_tried_in_the_cluster_and_not_submitted(still: Server, tmp_path
         "podsNow": 2,
         "replicas": 2,
     }
+    noted = job("small", annotations={"pumice.dev/duration": "abc"})
+    file.write_text(json.dumps(noted))
+    told = ran("simulate", "--live", str(file), "--master", still.url)
+    assert (told.code, "duration of Job default/small is ignored" in told.err) == (0, True)
     large = tried("large", "2", 3)
     assert (large.code, large.json["fitsNow"], large.json["podsNow"]) == (1, False, 2)
     assert large.json["forecast"]["message"].startswith("does not start")

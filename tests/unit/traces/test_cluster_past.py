@@ -73,7 +73,7 @@ ITEMS: list[Raw] = [
     created(job("runs", status=status("Running", 31, 31)), 21),
     created(job("runs-for", lasting("pumice.dev/duration"), status=status("Running", 32, 32)), 22),
     # Jobs that wait
-    created(job("waits"), 23),
+    created(job("waits", [task(cpu="1", annotations={"pumice.dev/duration": "abc"})]), 23),
     created(job("waits-for", lasting("pumice.dev/run-duration")), 24),
     # Gangs without a Job
     created(pod_group("native", 2, queue="research"), 30),
@@ -126,8 +126,11 @@ def test_what_a_dump_tells() -> None:
     assert [(each.metadata.name, each.value) for each in objects.priority_classes] == [("high", 7)]
     assert [each.metadata.name for each in objects.hyper_nodes] == ["rack"]
     assert [each.metadata.labels for each in objects.namespaces] == [{"a": "b"}]
-    (remark,) = trace.remarks
-    assert remark == (
+    left_out, ignored = trace.remarks
+    assert ignored.startswith(
+        'annotation pumice.dev/duration of Job default/waits is ignored: time: invalid duration "abc"; '
+    )
+    assert left_out == (
         "left out 4 objects of kinds that are not read here (1 ConfigMap, 1 Own, 2 without a kind); "
         "quotas, budgets, volumes and RuntimeClasses are read with --state"
     )

@@ -96,6 +96,34 @@ def test_what_is_not_known_is_said() -> None:
     assert "pumice.dev/duration" in found.message
 
 
+def test_a_duration_that_cannot_be_read_is_named_once() -> None:
+    """Each of a Job and its PodGroup have it, a Job that has ended does not count."""
+    jobs = [
+        stored("was", phase="Completed", duration="never"),
+        stored("runs", phase="Running", duration="abc"),
+    ]
+    group, raw = running("runs")
+    group["metadata"]["annotations"] = jobs[1]["metadata"]["annotations"]
+    loose = pod("loose", group="other", cpu="1", annotations={"pumice.dev/duration": "-1s"})
+    objects = ClusterObjects(
+        pod_groups=[msgspec.convert(group, PodGroup)],
+        pods=[msgspec.convert(each, Pod) for each in (raw, loose)],
+    )
+    assert ForecastCluster(objects, jobs, load_config(), registry(), NOW).remark() == (
+        "annotation pumice.dev/duration of Job default/runs is ignored, and that of 1 more object: "
+        'time: invalid duration "abc"; write a duration such as 90s, 10m or 1h30m'
+    )
+    assert (
+        ForecastCluster(objects, [], load_config(), registry(), NOW)
+        .remark()
+        .startswith(
+            "annotation pumice.dev/duration of PodGroup default/runs-uid-runs is ignored, and that of 1 more"
+        )
+    )
+    readable = ForecastCluster(ClusterObjects(), jobs[:1], load_config(), registry(), NOW)
+    assert readable.remark() == ""
+
+
 def test_a_job_that_fits_starts_now_and_one_that_never_does_is_told_so() -> None:
     jobs = [stored("fits", phase="Pending"), stored("large", phase="Pending", cpu="5")]
     found = forecasts(jobs)

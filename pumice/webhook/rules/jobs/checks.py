@@ -56,7 +56,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (depends_on.JOB_NOT_DAG, depends_on.dependencies),
     (references.JOB.missing, references.job_queue),
     (references.JOB.priority, references.job_priorities),
-    (pods.POD_COOLDOWN, pods.job_cool_downs),
+    (pods.POD_COOLDOWN, pods.job_durations),
     (not_here_yet.NOT_HERE_YET, not_here_yet.job),
 )
 """The checks of a Job, in the order in which problems are reported."""
