@@ -1,12 +1,12 @@
 """`pumice review`: reads one AdmissionReview and writes the response."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pumice.cli import exits
+from pumice.cli.files.contents import STDIN, read_bytes
 from pumice.cli.files.manifests import read_objects
 from pumice.cli.options import AdmissionConf, Settings, State
 from pumice.cli.output import json_text, note, write_document
@@ -43,7 +43,7 @@ def review(
         hint = "; `pumice lint FILE` validates manifests" if Path(path).is_file() else ""
         known = ", ".join(ENDPOINTS)
         raise exits.UserError(f"{path}: there is no such path, known are {known}{hint}")
-    body = sys.stdin.buffer.read()
+    body = read_bytes(STDIN)
     if not body.strip():
         raise exits.UserError("stdin is empty, expected an AdmissionReview")
     answer = judge.answer(path, body)

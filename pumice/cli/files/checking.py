@@ -11,7 +11,8 @@ from pumice.api.meta import Raw
 from pumice.api.raw import object_in
 from pumice.api.setting_errors import SettingError, SettingProblem
 from pumice.cli.exits import UserError
-from pumice.cli.files.manifests import Manifest, read_bytes
+from pumice.cli.files.contents import read_bytes
+from pumice.cli.files.manifests import Manifest
 from pumice.cli.output import note
 
 if TYPE_CHECKING:

@@ -69,7 +69,7 @@ def config_text(path: Path | None) -> str | None:
     """
     if path is None:
         return None
-    from pumice.cli.files.manifests import read_bytes
+    from pumice.cli.files.contents import read_bytes
 
     try:
         return read_bytes(path).decode()

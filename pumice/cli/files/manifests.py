@@ -6,7 +6,6 @@ of a Helm chart or the workflows of a CI system, are skipped with a note.
 """
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +19,11 @@ from pumice.api.kinds import of_object
 from pumice.api.meta import Raw
 from pumice.api.raw import object_in
 from pumice.cli.exits import UserError
+from pumice.cli.files.contents import STDIN, read_bytes
 from pumice.cli.files.folders import find_files, first_action, render_first
 from pumice.cli.files.kustomizations import NAMES, Kustomizations, build_first, completed
 from pumice.cli.output import note
 
-STDIN = "-"
 GENERATED_STEM = 58
 """Characters of a `generateName` that the API server keeps, so that the name fits into a label."""
 
@@ -230,24 +229,6 @@ def _read_or_skip(name: str, reading: ManifestReading, report: Callable[[str], N
     if skipped:
         more = f" (and {len(skipped) - 1} more like it)" if len(skipped) > 1 else ""
         report(plain(f"skipped {skipped[0]}{more}"))
-
-
-def read_bytes(file: str | Path) -> bytes:
-    """Content of a file, or of stdin for `-`.
-
-    Raises:
-        UserError: It cannot be read.
-    """
-    if str(file) == STDIN:
-        return sys.stdin.buffer.read()
-    try:
-        return Path(file).read_bytes()
-    except IsADirectoryError:
-        raise UserError(f"{file}: is a directory, expected a file") from None
-    except FileNotFoundError:
-        raise UserError(f"{file}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', error)}") from None
 
 
 _Problem = tuple[ReadProblem, bool]

@@ -16,7 +16,8 @@ from pumice.api.names import dns_subdomain_problem
 from pumice.api.nodes import Node, values_of
 from pumice.cli.exits import UserError
 from pumice.cli.files.checking import ManifestChecker
-from pumice.cli.files.manifests import Manifest, Source, named, read, read_bytes
+from pumice.cli.files.contents import read_bytes
+from pumice.cli.files.manifests import Manifest, Source, named, read
 from pumice.cli.output import note
 from pumice.cli.simulation.simulation_input import SimulationInput
 from pumice.cli.simulation.trace_options import TraceOptions

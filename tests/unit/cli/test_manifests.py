@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from pumice.cli.exits import UserError
+from pumice.cli.files import contents
 from pumice.cli.files.manifests import named, read, read_all, read_objects
+from tests.unit.cli.conftest import Pumice
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 
@@ -113,6 +115,22 @@ def test_unreadable_files(tmp_path: Path) -> None:
         read([tmp_path])
     with pytest.raises(UserError, match="cannot be read"):
         read(["a\0b"])
+
+
+def test_an_input_without_end_is_not_read_to_the_end(
+    pumice: Pumice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "MOST_BYTES", 1 << 21)
+    for arguments, shown in (
+        (("simulate", "--trace", "/dev/zero"), "/dev/zero"),
+        (("lint", "/dev/zero"), "/dev/zero"),
+        (("lint", "-"), "stdin"),
+        (("review", "/jobs/validate"), "stdin"),
+    ):
+        ran = pumice(*arguments, stdin="#" * (1 << 21) + "#")
+        assert (ran.code, ran.out) == (2, "")
+        told = f"{shown}: has more than 2,097,152 bytes, the limit of an input; split it\n"
+        assert ran.err == f"pumice {arguments[0]}: {told}"
 
 
 def test_a_directory_stands_for_its_manifests_in_the_order_of_their_paths(tmp_path: Path) -> None:
