@@ -264,10 +264,13 @@ def run(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     Returns:
         The exit code.
     """
-    _prepare_streams()
+    lost = _prepare_streams()
     try:
         code = _parse_and_run(sys.argv[1:] if arguments is None else list(arguments), program)
         sys.stdout.flush()
+        if lost is not None and lost.has_data:
+            note(f"{program}: cannot write: stdout is closed")
+            return exits.USAGE
     except BrokenPipeError:
         return _discard_output(exits.PIPE_CLOSED)
     except SystemExit as error:
@@ -288,16 +291,42 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors about missing space: on the disk, in a quota, or by the maximum file size."""
 
 
-def _prepare_streams() -> None:
+class _LostOutput(io.FileIO):
+    """What is written to a stdout that the caller has closed: it is discarded.
+
+    Attributes:
+        has_data: Whether anything was written.
+    """
+
+    has_data = False
+
+    def __init__(self) -> None:
+        super().__init__(os.devnull, "w")
+
+    def write(self, data: Any) -> int:
+        """Discard some bytes."""
+        self.has_data = True
+        return super().write(data)
+
+
+def _prepare_streams() -> _LostOutput | None:
     """Discard output that the caller has closed (`>&-`), and escape what the terminal's encoding lacks.
 
     That are undecodable bytes in file names, too. Stdin that is closed is empty.
+
+    Returns:
+        What takes the output if stdout is closed.
     """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    lost = None
+    for name, mode in (("stdin", "r"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    if sys.stdout is None:
+        lost = _LostOutput()
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(lost), encoding="utf-8")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    return lost
 
 
 def _parse_and_run(arguments: list[str], program: str) -> int:
