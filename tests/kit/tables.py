@@ -2,6 +2,7 @@
 
 import functools
 import pickle
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,24 @@ LOADER = yaml.CSafeLoader
 
 
 def table(name: str) -> Any:
-    """What `tests/cases/<name>.yaml` holds, a copy for each caller."""
+    """What `tests/cases/<name>.yaml` holds, a copy for each caller.
+
+    Raises:
+        ValueError: Two rows of a list have one id.
+    """
     return pickle.loads(_pickled(name))
 
 
 @functools.cache
 def _pickled(name: str) -> bytes:
     found = yaml.load((CASES / f"{name}.yaml").read_text(encoding="utf-8"), Loader=LOADER)
+    for rows in found.values() if isinstance(found, dict) else [found]:
+        if isinstance(rows, list):
+            ids = Counter(str(row["id"]) for row in rows if isinstance(row, dict) and "id" in row)
+            if twice := [each for each, count in ids.items() if count > 1]:
+                raise ValueError(
+                    f"tests/cases/{name}.yaml: two rows have the id {', '.join(twice)}"
+                )
     return pickle.dumps(found)
 
 

@@ -4,8 +4,8 @@
 `test_registrations.py` and `tests/integration/webhook/test_http.py` have them.
 """
 
-from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,11 +57,11 @@ def test_all_rows_are_counted() -> None:
     assert len({section["section"] for section in SECTIONS}) == len(SECTIONS)
 
 
-@pytest.mark.parametrize("table", CASES)
-def test_an_id_stands_for_one_row(table: str) -> None:
-    twice = [
-        name
-        for name, count in Counter(str(case["id"]) for case in CASES[table]).items()
-        if count > 1
-    ]
-    assert twice == []
+@pytest.mark.parametrize("text", ["cases: [{id: A1}, {id: A2}, {id: A1}]", "[{id: A1}, {id: A1}]"])
+def test_an_id_stands_for_one_row(
+    text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tables, "CASES", tmp_path)
+    (tmp_path / "twice.yaml").write_text(text)
+    with pytest.raises(ValueError, match=r"^tests/cases/twice\.yaml: two rows have the id A1$"):
+        tables.table("twice")
