@@ -43,6 +43,24 @@ def settle(path: Path, text: str, *, check: bool, target: str = "generate") -> b
     return True
 
 
+def settle_blocks(pages: Iterable[Path], filled: Callable[[str], str], *, check: bool) -> bool:
+    """Bring the generated blocks of pages up to date, or with `check` only look; whether all is well afterwards.
+
+    Args:
+        pages: The pages.
+        filled: Makes the text of a page; raises a ValueError for a block about something that does not exist.
+        check: Only look.
+    """
+    is_well = True
+    for page in pages:
+        try:
+            is_well &= settle(page, filled(page.read_text(encoding="utf-8")), check=check)
+        except ValueError as error:
+            sys.stderr.write(f"{page}: {error}\n")
+            is_well = False
+    return is_well
+
+
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A Markdown table, each cell on one line."""
     lines = [header, ("---",) * len(header), *rows]

@@ -21,6 +21,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from pumice.plugins.interface import KeySecret
 from pumice.plugins.registry import Registry, builtin, dependencies
 from pumice.plugins.variables import FIELDS
 from pumice.plugins.wiring import Wiring
-from tools.generated import settle
+from tools.generated import settle_blocks
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 _MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
@@ -113,7 +114,7 @@ def _plugins(registry: Registry) -> str:
 def _arguments(name: str, registry: Registry) -> str:
     plugin = registry.get(name)
     if plugin is None:
-        raise ValueError(registry.unknown(name))
+        raise ValueError(f"{registry.unknown(name)}; list a new one in pumice/plugins/registry.py")
     if not plugin.arguments.names:
         return "None; whatever is given is ignored, with a warning."
     rows = ["| argument | value | default | meaning |", "|---|---|---|---|"]
@@ -211,11 +212,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--check", action="store_true", help="only compare, exit 1 on a difference")
     options = parser.parse_args(arguments)
-    settled = [
-        settle(page, filled(page.read_text(), builtin(), options.folder), check=options.check)
-        for page in sorted(options.folder.glob("*.md"))
-    ]
-    return 0 if all(settled) else 1
+    pages = sorted(options.folder.glob("*.md"))
+    fill = partial(filled, registry=builtin(), folder=options.folder)
+    return 0 if settle_blocks(pages, fill, check=options.check) else 1
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from pumice.scheduler.arguments import SchedulerArgument
 from pumice.scheduler.points import Combined, Extensions
 from pumice.scheduler.registry import builtin_registry
 from pumice.scheduler.specs import PluginSpec
-from tools.generated import settle, table
+from tools.generated import settle_blocks, table
 from tools.rules_page import stricter
 
 _BLOCK = re.compile(r"(<!-- generated: (.+?) -->\n).*?(<!-- end generated -->)", re.DOTALL)
@@ -60,10 +60,14 @@ def _content(what: list[str]) -> str:
         case ["combinations"]:
             words = ((f"*{_word(each)}*", str(each)) for each in Combined)
             return table(("of several", "result"), words)
-        case ["functions", name] if name in plugins:
+        case ["functions" | "arguments", name] if name not in plugins:
+            raise ValueError(
+                f"there is no scheduler plugin {name!r}; list a new one in pumice/scheduler/registry.py"
+            )
+        case ["functions", name]:
             named = ", ".join(f"`{each}`" for each in registered(plugins[name]))
             return f"{named}: [what each decides](../index.md#functions).\n"
-        case ["arguments", name] if name in plugins:
+        case ["arguments", name]:
             return _arguments(plugins[name].arguments)
         case ["missing"]:
             return table(
@@ -166,8 +170,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pages = [options.folder / "index.md", *sorted((options.folder / "plugins").glob("*.md"))]
     pages += options.others
-    settled = [settle(page, filled(page.read_text()), check=options.check) for page in pages]
-    return 0 if all(settled) else 1
+    return 0 if settle_blocks(pages, filled, check=options.check) else 1
 
 
 if __name__ == "__main__":

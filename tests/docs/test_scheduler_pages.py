@@ -80,10 +80,19 @@ def test_a_stale_part_is_noticed_and_written(
     assert page.read_text() == good
 
 
-def test_a_part_about_something_unknown_is_an_error() -> None:
-    page = "<!-- generated: arguments nothing -->\n<!-- end generated -->\n"
-    with pytest.raises(ValueError, match="nothing is generated for 'arguments nothing'"):
-        scheduler_pages.filled(page)
+def test_a_part_about_something_unknown_is_named_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page of a plugin that is not listed, and a word that means nothing; other pages are written."""
+    shutil.copytree(FOLDER, tmp_path / "scheduler")
+    plugins = tmp_path / "scheduler/plugins"
+    for name, what in (("new", "arguments new"), ("odd", "nothing")):
+        (plugins / f"{name}.md").write_text(f"<!-- generated: {what} -->\n<!-- end generated -->\n")
+    assert scheduler_pages.main([str(tmp_path / "scheduler")]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        f"{plugins}/new.md: there is no scheduler plugin 'new'; list a new one in pumice/scheduler/registry.py",
+        f"{plugins}/odd.md: nothing is generated for 'nothing'",
+    ]
 
 
 def test_every_function_that_a_plugin_can_register_is_explained() -> None:

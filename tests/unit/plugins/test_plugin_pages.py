@@ -40,6 +40,11 @@ def test_a_stale_page_is_named_and_repaired(
     assert main([str(tmp_path)]) == 0
     assert main(["--check", str(tmp_path)]) == 0
     assert page.read_text(encoding="utf-8") == whole
+    page.write_text("<!-- generated: arguments new -->\n<!-- end generated -->\n")
+    assert main([str(tmp_path)]) == 1
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith(f'{page}: unable to find job plugin "new"; known are svc, ')
+    assert told.endswith("; list a new one in pumice/plugins/registry.py")
 
 
 JOB = """# Plugin tensorflow
