@@ -188,6 +188,7 @@ class Domains:
             else np.bincount(self._counted, minlength=size + 1)[:size] > 0
         )
         self._bases: list[Domains] = []
+        """Counts of parts that were added up; each part refers to its own weakly, and other sums share them while they are here."""
         self.turned: list[int] = []
         self._recount()
         self._recorded = sum(self._seen)

@@ -50,7 +50,7 @@ class DomainSearch:
     def __init__(self, turn: GangTurn) -> None:
         """Begin with nothing tried."""
         self._turn = turn
-        self._session, self._queue, self._job, self._statement, promises, _ = turn
+        self._session, _, self._job, self._statement, promises, _ = turn
         self._levels = turn.session.levels
         self._tree = turn.session.levels.tree
         self._goals = (Placed.PROMISES,) if promises else (Placed.PLACES, Placed.PROMISES)

@@ -1,9 +1,11 @@
 """Terms as sums of groups of pods: what they select, what is counted for them, and how much work that is."""
 
 import math
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +112,21 @@ def test_a_sum_counts_each_pod_that_a_term_selects_once_and_others_not(
     for group in groups:
         assert tree.release(group)
     assert not tree.having(marks, lambda _: True)
+
+
+def test_a_sum_keeps_the_counts_by_domain_of_its_large_parts() -> None:
+    """Other sums share them as long as it is in use."""
+    large, small = domains.DomainCounts(), domains.DomainCounts()
+    for row in range(100):
+        large.add(row, SchedulingStatus.RUNNING, 1)
+    zones = domains.Topology(np.arange(100) // 10, 10)
+    known = weakref.ref(large.domains("zone", zones))
+    assert known() is None
+    in_use = domains.total(((large, 1), (small, 1))).domains("zone", zones)
+    known = weakref.ref(large.domains("zone", zones))
+    assert known() is not None
+    del in_use
+    assert known() is None
 
 
 def test_a_sum_has_a_limit() -> None:
