@@ -358,6 +358,7 @@ class Extensions:
         self.queue_epochs: list[Callable[[], int]] = []
         self.queue_groups: list[QueueGroups] = []
         self.queue_room: list[Callable[[Queue], Ints]] = []
+        self.preemptive_room: list[Callable[[Queue], Ints]] = []
         self.queue_waits: list[Callable[[Queue, TaskInfo, Ints], bool]] = []
         self.preemptor_classes: list[Callable[[Preemptor], Hashable]] = []
         self.reclaimer_classes: list[Callable[[Preemptor], Hashable]] = []
@@ -371,7 +372,8 @@ class Extensions:
         self.causes: dict[Step, int] = defaultdict(int)
         self.most_domains: int | None = None
         self.moving_job_order = False
-        self.moving_task_order = self.needs_minimum = self.ignores_network = False
+        self.moving_task_order = self.needs_minimum = self.promises_need_minimum = False
+        self.ignores_network = False
 
     @classmethod
     def points(cls) -> dict[str, Point[Any]]:

@@ -175,9 +175,17 @@ class Registrar:
         is_on = self._add(Extensions.job_ready, check, wakes)
         self._extensions.needs_minimum |= is_on and needs_minimum
 
-    def job_pipelined(self, vote: Callable[[JobInfo], Vote]) -> None:
-        """Register a vote on whether a job that is not ready may keep its pipelined pods until the end."""
-        self._add(Extensions.job_pipelined, vote)
+    def job_pipelined(
+        self, vote: Callable[[JobInfo], Vote], *, needs_minimum: bool = False
+    ) -> None:
+        """Register a vote on whether a job that is not ready may keep its pipelined pods until the end.
+
+        `needs_minimum` if it rejects all that have, with these, less than their minimum of pods.
+        """
+        found = self._extensions
+        if self._add(Extensions.job_pipelined, vote):
+            is_first = found.job_pipelined[0].tier == self._tier  # no tier before it permits them
+            found.promises_need_minimum |= needs_minimum and is_first
 
     def job_starving(self, check: Callable[[JobInfo], bool]) -> None:
         """Register a check whether a job is below what it needs."""
@@ -211,9 +219,21 @@ class Registrar:
             self._extensions.queue_room += [room] if room is not None else []
             self._extensions.queue_waits += [waits] if waits is not None else []
 
-    def preemptive(self, check: Callable[[Queue, TaskInfo], Reason | None]) -> None:
-        """Register a check why a queue may not reclaim from other queues what a pod needs."""
-        self._add(Extensions.preemptive, check)
+    def preemptive(
+        self,
+        check: Callable[[Queue, TaskInfo], Reason | None],
+        *,
+        room: Callable[[Queue], Ints] | None = None,
+    ) -> None:
+        """Register a check why a queue may not reclaim from other queues what a pod needs.
+
+        Args:
+            check: The function.
+            room: What a queue may still take so, by column; it follows what is placed, and does not grow when pods of other queues are evicted.
+                Pods that ask for more together are not all let in by `check`.
+        """
+        if self._add(Extensions.preemptive, check):
+            self._extensions.preemptive_room += [room] if room is not None else []
 
     def preemptable(
         self,

@@ -69,7 +69,7 @@ def _for_gangs(search: Search, queue: Queue, line: PriorityQueue[JobInfo]) -> It
         with search.turn(job):
             rules = rules_for(session, search.setting, job, queue)
             session.preemptions += 1
-            failure = search.serve(rules, queue, job, waiting_tasks(session, job))
+            failure = search.serve(rules, queue, job)
             if failure is not None:
                 search.explain(rules, job, failure)
             if queue.is_fifo and not session.answers.is_pipelined(job):
@@ -87,7 +87,7 @@ def _inside_gangs(search: Search, queue: Queue, jobs: Sequence[JobInfo]) -> None
             for task in waiting_tasks(session, job):
                 session.time.check()
                 is_starving = session.answers.is_starving(job)
-                if not is_starving or search.serve(rules, queue, job, [task]) is not None:
+                if not is_starving or search.serve(rules, queue, job, task) is not None:
                     break
 
 

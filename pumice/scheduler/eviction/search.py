@@ -18,7 +18,7 @@ from pumice.scheduler.eviction.bounds import NodeBounds
 from pumice.scheduler.eviction.domains import DomainPlaces, request_of
 from pumice.scheduler.eviction.nodes import NodePlaces
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
-from pumice.scheduler.eviction.starving_jobs import lacking, may_help
+from pumice.scheduler.eviction.starving_jobs import lacking, may_help, waiting_tasks
 from pumice.scheduler.eviction.survey import Surveys
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
@@ -60,17 +60,21 @@ class Search:
             self.surveys.clear()
 
     def serve(
-        self, rules: EvictionRules, queue: Queue, job: JobInfo, tasks: Sequence[TaskInfo]
+        self, rules: EvictionRules, queue: Queue, job: JobInfo, task: TaskInfo | None = None
     ) -> EvictionFailure | None:
-        """Evict for pods of a gang; None if it got enough, otherwise what the search shows, as far as it shows anything."""
+        """Evict for pods of a gang, or one; None if it got enough, otherwise what the search shows, as far as it shows anything."""
         session = self.session
-        if not tasks:
+        are_near = self.setting.by_gang or seeks_domain(session, job)
+        if not (are_near or may_help(session, self.surveys, rules, queue, job)):
+            return EvictionFailure()
+        tasks = [task] if task else waiting_tasks(session, job)
+        if not tasks or not (are_near or self._may_suffice(rules, queue, job, tasks)):
             return EvictionFailure()
         turn = GangTurn(session, queue, job, session.statement())
         found: FoundRoom | EvictionFailure = EvictionFailure()
-        if self.setting.by_gang or seeks_domain(session, job):
+        if are_near:
             found = self._together(turn, rules, tasks)
-        elif may_help(session, self.surveys, rules, queue, job):
+        else:
             self._one_by_one(turn, rules, tasks)
         if isinstance(found, EvictionFailure):
             return None if self._finish(turn.statement, job, ()) else found
@@ -126,6 +130,20 @@ class Search:
             bounds.undone()
 
     # -- pod by pod --------------------------------------------------------------------------
+
+    def _may_suffice(
+        self, rules: EvictionRules, queue: Queue, job: JobInfo, tasks: Sequence[TaskInfo]
+    ) -> bool:
+        """False if it is certain that fewer of the pods get places than their gang lacks, so that it could not keep them."""
+        session, lacks = self.session, lacking(job)
+        if not session.extensions.promises_need_minimum or lacks <= 0:
+            return True
+        if len(tasks) < lacks:
+            return False
+        if not rules.setting.reclaims:
+            return True
+        needs = np.sort([task.shape.vector for task in tasks], axis=0)[:lacks].sum(axis=0)
+        return session.answers.may_take_back(queue, needs)
 
     def _one_by_one(self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]) -> None:
         """Evict for one pod of a gang after the other, and promise them their places, until it has enough."""

@@ -28,7 +28,7 @@ class Gang(LastingPlugin):
         register.job_valid(why_invalid, wakes=Cause.ITSELF)
         register.job_order(_place)
         register.job_ready(is_ready, wakes=Cause.ITSELF, needs_minimum=True)
-        register.job_pipelined(vote)
+        register.job_pipelined(vote, needs_minimum=True)
         register.job_starving(is_starving)
         register.preemptable(may_lose, by=any_preemptor)
         register.reclaimable(may_lose, by=any_preemptor)

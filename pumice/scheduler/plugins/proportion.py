@@ -52,7 +52,7 @@ class Proportion(LastingPlugin):
         register.queue_order(self._key, groups=QueueGroups())
         register.overused(self._is_overused, wakes=Cause.SHARES)
         register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room, waits=self._waits)
-        register.preemptive(self._why_not)
+        register.preemptive(self._why_not, room=self._room)
         register.reclaimable(self._exceeding, by=any_preemptor)
         register.job_enqueueable(
             self._vote, wakes=Cause.SHARES, by=any_gang, room=self._room_to_enter

@@ -136,7 +136,7 @@ class Tdm:
         register.victim_tasks(self._leaving, every=self._every)
         register.job_order(_is_preemptable)
         register.job_starving(_is_starving)
-        register.job_pipelined(vote)
+        register.job_pipelined(vote, needs_minimum=True)
 
     # -- nodes -------------------------------------------------------------------------------
 

@@ -308,6 +308,11 @@ class PluginAnswers:
         """Why a queue may not take back from others what a pod needs."""
         return _first(each.call(queue, task) for each in self._extensions.preemptive)
 
+    def may_take_back(self, queue: Queue, needs: Ints) -> bool:
+        """False if a queue may not take back from others what several pods need together, as far as known."""
+        rooms = [each(queue) for each in self._extensions.preemptive_room]
+        return not any(np.any((needs > room) & (needs > 0)) for room in rooms)
+
     def victim_queue_key(self, queue: Queue, preemptor: Queue) -> SortKey:
         """Place of a queue among those whose pods go for another queue; compare only with keys of the same session."""
         keys = [each.call(queue, preemptor) for each in self._extensions.victim_queue_order]

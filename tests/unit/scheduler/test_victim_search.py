@@ -28,6 +28,8 @@ LOOSE: list[list[Any]] = [
     ["nodeorder"],
 ]
 """Gangs may lose their minimum."""
+PERMITS = {"sla": None, "args": {"sla-waiting-time": "1s"}}
+"""Lets gangs that have waited for so long keep places that are too few for them."""
 PREEMPT = EvictionSetting("preempt", reclaims=False, by_gang=False)
 RECLAIM = EvictionSetting("reclaim", reclaims=True, by_gang=False)
 
@@ -359,6 +361,51 @@ def test_of_nodes_alike_few_are_tried(
     assert (search.place(preemptor, rules, statement) is not None) == finds
     assert len(tried) == 1
     session.close()
+
+
+@pytest.mark.parametrize(
+    ("first", "minimum", "searches", "evicted"),
+    [
+        (["gang"], 5, 0, 0),
+        (["gang"], 4, 4, 4),
+        (["gang", PERMITS], 5, 0, 0),
+        ([PERMITS], 5, 4, 4),
+    ],
+    ids=["too few", "enough", "too few, which one plugin permits", "fewer are permitted first"],
+)
+def test_no_victims_are_sought_for_a_gang_whose_queue_may_not_take_back_enough(
+    monkeypatch: pytest.MonkeyPatch,
+    first: list[Any],
+    minimum: int,
+    searches: int,
+    evicted: int,
+) -> None:
+    """Either of two queues deserves 4 of 8 cpu, and a gang waits that may have to have 5."""
+    cluster = {
+        "nodes": [["n0", 4, "8Gi"], ["n1", 4, "8Gi"]],
+        "queues": [["q1"], ["q2"]],
+        "podgroups": [
+            ["ns", "new", "q1", minimum, "Inqueue"],
+            ["ns", "old", "q2", 1, "Running"],
+        ],
+        "pods": [
+            *(["ns", f"new-{number}", "", "Pending", 1, 0, "new"] for number in range(6)),
+            *(
+                ["ns", f"old-{number}", f"n{number % 2}", "Running", 1, 0, "old"]
+                for number in range(8)
+            ),
+        ],
+    }
+    sought, place = [], Search.place
+
+    def count(search: Search, preemptor: Preemptor, *others: Any) -> FoundRoom | None:
+        sought.append(preemptor)
+        return place(search, preemptor, *others)
+
+    monkeypatch.setattr(Search, "place", count)
+    tiers = [first, ["gang"] * ("gang" not in first) + ["proportion", "predicates"]]
+    result = Scenario(cluster, config_text(tiers, ["allocate", "reclaim"])).cycle()
+    assert (len(sought), len(result.evicted)) == (searches, evicted)
 
 
 def test_a_gang_breaks_on_no_node_any_more_once_decisions_are_undone() -> None:
