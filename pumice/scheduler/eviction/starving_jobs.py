@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting, rules_for
-from pumice.scheduler.eviction.survey import Surveys, accepted_gangs
+from pumice.scheduler.eviction.survey import Surveys
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.sub_groups import SubGroup, SubGroups
@@ -105,7 +105,7 @@ class _Starving:
         rules = self._rules.get(job.queue)
         if rules is None:
             rules = self._rules[job.queue] = rules_for(self._session, self._setting, job, queue)
-            if not accepted_gangs(self._session.view.running, rules).any():
+            if not self._surveys.accepted(rules).any():
                 self._unhelped.add(job.queue)
         return rules
 

@@ -101,6 +101,7 @@ class Surveys:
         self.blind: set[Hashable] = set()
         self._kept: dict[Hashable, Survey] = {}
         self._spared: dict[Hashable, EvictionFailure] = {}
+        self._queues: tuple[int, Ints] = (-1, np.zeros(0, dtype=np.int64))
 
     def begin_queue(self) -> None:
         """Another queue has its turn: what others lost or got makes other pods candidates for it."""
@@ -130,7 +131,7 @@ class Surveys:
         key = rules.survey_class(preemptor)
         found = self._kept.get(key)
         if found is None or (current and not self.is_current(found)):
-            found = _survey(self._session, preemptor, rules)
+            found = _survey(self._session, preemptor, rules, self.accepted(rules))
             if not tentative:
                 if len(self._kept) >= _KEPT:
                     del self._kept[next(iter(self._kept))]
@@ -172,11 +173,29 @@ class Surveys:
         """What was computed is not valid, because a plugin has failed."""
         self._kept.clear()
 
+    def accepted(self, rules: EvictionRules) -> Bools:
+        """Gangs whose running pods are candidates, by number."""
+        running = self._session.view.running
+        if rules.inside:
+            accepted = np.zeros(len(running.gangs), dtype=np.bool_)
+            own = running.number(rules.inside)
+            accepted[own : own + 1] = own >= 0
+            return accepted
+        moment = len(self._session.touched.log)
+        if self._queues[0] != moment:
+            rows = [gang.row if gang else -1 for gang in running.gangs]
+            self._queues = moment, np.array(rows, dtype=np.int64)
+        queues = self._queues[1]
+        found: Bools = rules.queues[queues] & (queues >= 0)
+        return found
 
-def _survey(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Survey:
-    """Look at all running pods."""
+
+def _survey(
+    session: Session, preemptor: Preemptor, rules: EvictionRules, accepted: Bools
+) -> Survey:
+    """Look at all running pods of gangs that are accepted."""
     running = session.view.running
-    rows = _looked_at(session, preemptor, rules)
+    rows = _looked_at(session, preemptor, accepted)
     is_open: Bools = running.preemptable[rows]
     if rules.setting.reclaims:
         is_open &= running.runs[rows]
@@ -237,22 +256,9 @@ def may_go(
     return judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang).may
 
 
-def accepted_gangs(running: RunningTable, rules: EvictionRules) -> Bools:
-    """Gangs whose running pods are candidates, by number."""
-    accepted = np.zeros(len(running.gangs), dtype=np.bool_)
-    if rules.inside:
-        own = running.number(rules.inside)
-        accepted[own : own + 1] = own >= 0
-    elif rules.queues.any():
-        queues = np.array([gang.row if gang else -1 for gang in running.gangs], dtype=np.int64)
-        accepted[queues >= 0] = rules.queues[queues[queues >= 0]]
-    return accepted
-
-
-def _looked_at(session: Session, preemptor: Preemptor, rules: EvictionRules) -> Ints:
+def _looked_at(session: Session, preemptor: Preemptor, accepted: Bools) -> Ints:
     running = session.view.running
     count = len(running.tasks)
-    accepted = accepted_gangs(running, rules)
     if not accepted.any():
         return np.zeros(0, dtype=np.int64)
     mask: Bools = running.used[:count] & (running.node[:count] >= 0)
