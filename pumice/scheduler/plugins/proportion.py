@@ -1,6 +1,6 @@
 """proportion: queues share the cluster by weight.
 
-What each queue deserves is computed once a session at most, from what the pods of all queues hold and ask for when it begins (`fair_shares`).
+What each queue deserves is computed once a session at most, and only if it changes, from what the pods of all queues hold and ask for when it begins (`fair_shares`).
 What a queue holds follows every decision (`QueueTable.allocated`), also tentative ones.
 
 Amounts are whole numbers. What a queue deserves is a fraction; it is compared as the largest whole amount that does not
@@ -28,7 +28,8 @@ from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, 
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import UNLIMITED
-from pumice.scheduler.model.queues import remainder
+from pumice.scheduler.model.queues import QueueTable, remainder
+from pumice.scheduler.model.running_pods import Away
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, any_gang
@@ -46,6 +47,8 @@ _ROUNDING = 1e-14
 class Proportion(LastingPlugin):
     """Shares the cluster between queues by weight."""
 
+    _known: "_Division | None" = None
+
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the checks."""
         self.reopen(session)
@@ -61,90 +64,31 @@ class Proportion(LastingPlugin):
         register.job_entitled(self._is_entitled, room=self._room_to_reclaim)
 
     def reopen(self, session: SessionView) -> bool:
-        """Begin a session: note what the division starts from; it is made when it is asked for."""
-        vars(self).clear()
+        """Begin a session; what queues deserve stays as long as what it follows from does."""
         self._refusals: dict[str, Reason] = {}
-        self._known_parts: dict[int, list[tuple[int, float]]] = {}
+        self._highest: dict[tuple[int, int], list[tuple[int, int]]] = {}
         shares, away = session.shares, session.away
-        self._of_specs = shares.limits
-        self._total: Ints = session.total()
         self._away: Ints = away.held
         self._needed_away: Ints = away.needed
-        self._capability: Ints = self._of_specs.capability
-        self._takes_part = np.flatnonzero(shares.jobs > 0)
         self._counted: Ints = shares.allocated - away.held
-        self._requests: Ints = self._counted + shares.pending
         self._entered: Ints = np.zeros_like(self._counted)
-        session.publish("deserved", lambda: self.deserved)
-        session.publish("real_capacity", lambda: self._bounds[2])
-        session.publish("capacity", self._capability)
+        division = _Division(session.total(), shares, away, self._counted + shares.pending)
+        if self._known is None or not self._known.is_equal(division):
+            self._known = division
+        self._division = self._known
+        session.publish("deserved", lambda: self._division.deserved)
+        session.publish("real_capacity", lambda: self._division.bounds[2])
+        session.publish("capacity", division.capability)
         session.publish("share", self._shares)
         return super().reopen(session)
 
-    @cached_property
-    def _bounds(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """What the cluster has beyond all guarantees; by queue its guarantee, and what it may have at most, first without pods on nodes that are not ready."""
-        capability = self._capability
-        guarantee = np.minimum(self._of_specs.guarantee, capability)
-        rest = np.maximum(self._total - guarantee.sum(axis=0), 0)
-        most = rest + guarantee
-        ceilings = np.minimum(np.maximum(capability - self._away, 0), most)
-        return rest, guarantee, ceilings, np.minimum(capability, most + self._needed_away)
-
-    @cached_property
-    def deserved(self) -> Floats:
-        """What each queue deserves, by row and column."""
-        takes_part, (_, guarantee, ceilings, _) = self._takes_part, self._bounds
-        deserved = np.zeros(guarantee.shape)
-        deserved[takes_part] = fair_shares(
-            self._total.astype(np.float64),
-            self._of_specs.weights[takes_part].astype(np.float64),
-            self._requests[takes_part].astype(np.float64),
-            ceilings[takes_part].astype(np.float64),
-            guarantee[takes_part].astype(np.float64),
-        )
-        return deserved
-
-    @cached_property
-    def _whole(self) -> Ints:
-        """What each queue may hold: what it deserves, and what its pods hold on nodes that are not ready."""
-        whole = np.minimum(_whole(self.deserved), self._bounds[2])
-        is_unlimited = whole >= self._total  # it deserves everything: only the nodes limit it
-        whole += self._away
-        whole[is_unlimited] = UNLIMITED
-        whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
-        return whole
-
-    @cached_property
-    def _rights(self) -> Ints:
-        """What each queue may take back up to: its part by weight, or what it deserves if that is more."""
-        rest, guarantee, ceilings, _ = self._bounds
-        weights = self._of_specs.weights
-        all_weights = max(float(weights[self._takes_part].sum()), 1.0)
-        parts = rest * weights.astype(np.float64)[:, np.newaxis] / all_weights + guarantee
-        parts = np.floor(np.minimum(parts, ceilings)).astype(np.int64)
-        rights = np.minimum(np.maximum(parts, _whole(self.deserved)), ceilings)
-        found: Ints = rights + self._away
-        return found
-
     def _shares(self) -> Floats:
         """How much of what it deserves each queue had when the session was opened, by row."""
-        counts = self.deserved >= _TOLERANCE
+        counts = self._division.deserved >= _TOLERANCE
         counts[:, (SCORED_CPU, SCORED_MEMORY)] = False
         parts = np.zeros(counts.shape)
-        np.divide(self._counted, self.deserved, out=parts, where=counts)
+        np.divide(self._counted, self._division.deserved, out=parts, where=counts)
         found: Floats = parts.max(axis=1, initial=0.0)
-        return found
-
-    def _parts(self, row: int) -> list[tuple[int, float]]:
-        """Resources of which a queue deserves anything, by column, and how much."""
-        found = self._known_parts.get(row)
-        if found is None:
-            found = self._known_parts[row] = [
-                (column, share)
-                for column, share in enumerate(self.deserved[row].tolist())
-                if share >= _TOLERANCE and column not in (SCORED_CPU, SCORED_MEMORY)
-            ]
         return found
 
     # -- orders ------------------------------------------------------------------------------
@@ -153,14 +97,20 @@ class Proportion(LastingPlugin):
         """How much of what it deserves a queue has, of the resource of which it has most; 1 when it has all."""
         row = self._session.shares.rows[queue.metadata.name]
         held = (self._session.shares.allocated[row] - self._away[row]).tolist()
-        return max((held[column] / share for column, share in self._parts(row)), default=0.0)
+        return max(
+            (held[column] / share for column, share in self._division.parts(row)), default=0.0
+        )
 
     def _key(self, queue: Queue) -> SortKey:
         return (-queue.spec.priority, self.share(queue))
 
     def _is_overused(self, queue: Queue) -> bool:
         row = self._session.shares.rows[queue.metadata.name]
-        held, away, parts = self._session.shares.allocated[row], self._away[row], self._parts(row)
+        held, away, parts = (
+            self._session.shares.allocated[row],
+            self._away[row],
+            self._division.parts(row),
+        )
         for column, share in parts:
             if share > held.item(column) - away.item(column) + _TOLERANCE:
                 return False
@@ -173,16 +123,27 @@ class Proportion(LastingPlugin):
         """Why a queue may not hold a pod besides what it holds."""
         shares = self._session.shares
         row = shares.rows[queue.metadata.name]
-        held, limits = shares.allocated[row], self._whole[row]
-        for need in task.shape.needs:
-            column = need.column
-            if column != PODS and held.item(column) + need.amount > limits.item(column):
+        known = row, task.shape.number
+        most = self._highest.get(known)
+        if most is None:
+            limits = self._division.whole[row].tolist()
+            most = self._highest[known] = [
+                (need.column, limits[need.column] - need.amount)
+                for need in task.shape.needs
+                if need.column != PODS and limits[need.column] < UNLIMITED
+            ]
+        held = shares.allocated[row]
+        for column, amount in most:
+            if held.item(column) > amount:
                 return self._refuse(queue, row, task)
         return None
 
     def _waits(self, queue: Queue, task: TaskInfo, leaving: Ints) -> bool:
         row = self._session.shares.rows[queue.metadata.name]
-        held, limits = self._session.shares.allocated[row] + leaving[row], self._capability[row]
+        held, limits = (
+            self._session.shares.allocated[row] + leaving[row],
+            self._division.capability[row],
+        )
         return any(
             held.item(need.column) + need.amount > limits.item(need.column)
             for need in task.shape.needs
@@ -191,7 +152,7 @@ class Proportion(LastingPlugin):
 
     def _room(self, queue: Queue) -> Ints:
         row = self._session.shares.rows[queue.metadata.name]
-        room: Ints = self._whole[row] - self._session.shares.allocated[row]
+        room: Ints = self._division.whole[row] - self._session.shares.allocated[row]
         room[PODS] = UNLIMITED
         return room
 
@@ -208,7 +169,7 @@ class Proportion(LastingPlugin):
             for need in task.shape.needs
             if need.column != PODS
             and used[need.column] + (amount := int(needs[need.column]))
-            > self._whole.item(row, need.column)
+            > self._division.whole.item(row, need.column)
         ]
         name = queue.metadata.name
         reason = refusal(f"queue {name}: {deficit_text(shortages)}", shortages, queue=name)
@@ -218,9 +179,9 @@ class Proportion(LastingPlugin):
 
     def _deficit(self, row: int, need: Need, used: int, amount: int) -> Deficit:
         """What a queue lacks; pods on nodes that are not ready count only where its `capability` is the limit."""
-        limit = self._whole.item(row, need.column)
+        limit = self._division.whole.item(row, need.column)
         away = 0
-        if limit < self._capability.item(row, need.column):
+        if limit < self._division.capability.item(row, need.column):
             away = self._away.item(row, need.column)
         return Deficit(need.name, used - away, limit - away, amount)
 
@@ -229,10 +190,10 @@ class Proportion(LastingPlugin):
         rows, allocated = candidates.queue, self._session.shares.allocated
         is_there: Bools = rows >= 0
         if candidates.are_alone:  # all pods of a queue get the same answer
-            by_queue: Bools = np.any(allocated > self._whole, axis=1)
+            by_queue: Bools = np.any(allocated > self._division.whole, axis=1)
             return by_queue[rows] & is_there
         held = allocated[rows] - candidates.taken_before_bundle(rows)
-        exceeds: Bools = np.any(held > self._whole[rows], axis=1)
+        exceeds: Bools = np.any(held > self._division.whole[rows], axis=1)
         return exceeds & is_there
 
     # -- gangs -------------------------------------------------------------------------------
@@ -246,8 +207,11 @@ class Proportion(LastingPlugin):
     def _vote(self, job: JobInfo) -> Vote | Refusal:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
         row = job.row
-        used, limits = self._held(row) - self._session.shares.elastic[row], self._bounds[3][row]
-        away = np.where(limits < self._capability[row], self._needed_away[row], 0)
+        used, limits = (
+            self._held(row) - self._session.shares.elastic[row],
+            self._division.bounds[3][row],
+        )
+        away = np.where(limits < self._division.capability[row], self._needed_away[row], 0)
         used, limits = used - away, limits - away
         found = shortages(self._session, job, used, limits)
         if not found:
@@ -259,13 +223,15 @@ class Proportion(LastingPlugin):
 
     def _room_to_enter(self, job: JobInfo) -> Ints:
         row = job.row
-        room: Ints = self._bounds[3][row] - self._held(row) + self._session.shares.elastic[row]
+        room: Ints = (
+            self._division.bounds[3][row] - self._held(row) + self._session.shares.elastic[row]
+        )
         room += self._session.yielding(job)
         room[PODS] = UNLIMITED
         return room
 
     def _room_to_reclaim(self, job: JobInfo) -> Ints:
-        room: Ints = self._rights[job.row] - self._held(job.row)
+        room: Ints = self._division.rights[job.row] - self._held(job.row)
         room[PODS] = UNLIMITED
         return room
 
@@ -286,6 +252,87 @@ class Proportion(LastingPlugin):
     def _enter(self, job: JobInfo) -> None:
         if job.min_resources and not job.is_broken:
             self._entered[job.row] += remainder(job)
+
+
+class _Division:
+    """What queues deserve by weight, which follows from amounts at the beginning of a session; it is computed when it is asked for."""
+
+    def __init__(self, total: Ints, shares: QueueTable, away: Away, requests: Ints) -> None:
+        self._total = total
+        self.limits = shares.limits
+        self._away = away.held
+        self._needed_away = away.needed
+        self._requests = requests
+        self._takes_part: Bools = shares.jobs > 0
+        self._parts: dict[int, list[tuple[int, float]]] = {}
+        self.capability: Ints = self.limits.capability
+
+    def is_equal(self, other: "_Division") -> bool:
+        """Whether another one follows from the same amounts."""
+        return self.limits is other.limits and self.amounts == other.amounts
+
+    @cached_property
+    def amounts(self) -> tuple[bytes, ...]:
+        amounts = (self._total, self._away, self._needed_away, self._requests, self._takes_part)
+        return tuple([each.tobytes() for each in amounts])
+
+    @cached_property
+    def bounds(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """What the cluster has beyond all guarantees; by queue its guarantee, and what it may have at most, first without pods on nodes that are not ready."""
+        capability = self.capability
+        guarantee = np.minimum(self.limits.guarantee, capability)
+        rest = np.maximum(self._total - guarantee.sum(axis=0), 0)
+        most = rest + guarantee
+        ceilings = np.minimum(np.maximum(capability - self._away, 0), most)
+        return rest, guarantee, ceilings, np.minimum(capability, most + self._needed_away)
+
+    @cached_property
+    def deserved(self) -> Floats:
+        """What each queue deserves, by row and column."""
+        _, guarantee, ceilings, _ = self.bounds
+        takes_part = self._takes_part.nonzero()[0]
+        deserved = np.zeros(guarantee.shape)
+        deserved[takes_part] = fair_shares(
+            self._total.astype(np.float64),
+            self.limits.weights[takes_part].astype(np.float64),
+            self._requests[takes_part].astype(np.float64),
+            ceilings[takes_part].astype(np.float64),
+            guarantee[takes_part].astype(np.float64),
+        )
+        return deserved
+
+    @cached_property
+    def whole(self) -> Ints:
+        """What each queue may hold: what it deserves, and what its pods hold on nodes that are not ready."""
+        whole = np.minimum(_whole(self.deserved), self.bounds[2])
+        is_unlimited = whole >= self._total  # it deserves everything: only the nodes limit it
+        whole += self._away
+        whole[is_unlimited] = UNLIMITED
+        whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
+        return whole
+
+    @cached_property
+    def rights(self) -> Ints:
+        """What each queue may take back up to: its part by weight, or what it deserves if that is more."""
+        rest, guarantee, ceilings, _ = self.bounds
+        weights = self.limits.weights
+        all_weights = max(float(weights[self._takes_part].sum()), 1.0)
+        parts = rest * weights.astype(np.float64)[:, np.newaxis] / all_weights + guarantee
+        parts = np.floor(np.minimum(parts, ceilings)).astype(np.int64)
+        rights = np.minimum(np.maximum(parts, _whole(self.deserved)), ceilings)
+        found: Ints = rights + self._away
+        return found
+
+    def parts(self, row: int) -> list[tuple[int, float]]:
+        """Resources of which a queue deserves anything, by column, and how much."""
+        found = self._parts.get(row)
+        if found is None:
+            found = self._parts[row] = [
+                (column, share)
+                for column, share in enumerate(self.deserved[row].tolist())
+                if share >= _TOLERANCE and column not in (SCORED_CPU, SCORED_MEMORY)
+            ]
+        return found
 
 
 def _whole(deserved: Floats) -> Ints:
