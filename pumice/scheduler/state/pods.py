@@ -8,14 +8,24 @@ from collections.abc import Iterable, Mapping
 from pumice.api.pods import Pod
 from pumice.scheduler.model.claim_table import ClaimTable
 from pumice.scheduler.model.nodes import NodeTable
+from pumice.scheduler.model.running_pods import VICTIMS
 from pumice.scheduler.model.shapes import ShapeTable
-from pumice.scheduler.model.tasks import BINDING, PENDING, PLACED, TaskInfo
+from pumice.scheduler.model.tasks import (
+    BINDING,
+    BOUND,
+    PENDING,
+    PLACED,
+    RUNNING,
+    SchedulingStatus,
+    TaskInfo,
+)
 from pumice.scheduler.state.assumptions import Assumptions, is_older
 from pumice.scheduler.state.gangs import GangTable
 from pumice.scheduler.waiting.parked import Cause, ParkedGangs
 
 _ON_NODES = Cause.NODES | Cause.SHARES
 _DECIDED = _ON_NODES | Cause.CLAIMS
+_PLACED_ALIKE = frozenset({BINDING, BOUND, RUNNING})
 
 
 class PodTable:
@@ -63,9 +73,11 @@ class PodTable:
         gang = (named or (f"{task.namespace}/" if node else "")) if is_ours else ""
         self._assumed.correct_nomination(task)
         if old is not None:
-            if self._is_same(old, task, gang, node):
-                old.version, old.shown, old.labels = task.version, task.shown, task.labels
-                return is_strange
+            if self._is_alike(old, task, gang, node):
+                is_same = old.status is task.status
+                if is_same or self._stays(old, task.status):
+                    old.version, old.shown, old.labels = task.version, task.shown, task.labels
+                    return is_strange or not is_same
             task.verdict = old.verdict
         self._shapes.use(task.shape)
         if task.shape.peers is not None:
@@ -135,16 +147,30 @@ class PodTable:
         for task, record in placed:
             self._nodes.add(task, record)
 
-    def _is_same(self, old: TaskInfo, new: TaskInfo, gang: str, node: str) -> bool:
+    def _is_alike(self, old: TaskInfo, new: TaskInfo, gang: str, node: str) -> bool:
+        """Whether nothing relevant has changed, apart from the status."""
         return (
             old.uid == new.uid
-            and old.status is new.status
             and old.facts == new.facts
             and (not self._peers.is_live or self._peers.is_alike(old, new))
             and self._gangs.keeps_sub_group(old, new)
             and old.job == gang
             and old.node == node
         )
+
+    def _stays(self, task: TaskInfo, status: SchedulingStatus) -> bool:
+        """Give a pod of a gang that is bound, or runs where it was bound, another status; False if more follows from it."""
+        if not task.job or task.shape.claims or not {task.status, status} <= _PLACED_ALIKE:
+            return False
+        running, job = self._nodes.running, self._gangs.jobs[task.job]
+        if task.row >= 0:
+            running.discard(task)
+        job.move(task, status)
+        if status in VICTIMS:
+            running.add(task, self._nodes.records[task.node].row)
+        self._parked.happened(_ON_NODES)
+        self._gangs.touch(job)
+        return True
 
     def _drop(self, task: TaskInfo) -> None:
         """Remove a pod from everywhere. If a step raises, a second call does what is left to do."""
