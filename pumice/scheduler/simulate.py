@@ -216,13 +216,15 @@ class Simulation:
         """
         binds, self._binds = self._binds, {}
         evicted, self._evicted = self._evicted, {}
+        changing, self._changing = self._changing | dict.fromkeys(binds) | evicted, {}
+        if not changing:
+            return [], []
         for key in binds:
             self._bind_claims(key)
         moment = format_time(self._now)
         placed = PodCondition("PodScheduled", "True", last_transition_time=moment)
         known = PodStatus("Running", start_time=moment)
         bound = replace(known, conditions=[placed])
-        changing, self._changing = self._changing | dict.fromkeys(binds) | evicted, {}
         started: list[Pod] = []
         gone: list[Pod] = []
         for key in changing:

@@ -16,6 +16,7 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import Need, PodShape
 from pumice.scheduler.simulate import Simulation
+from pumice.scheduler.state.watched_cluster import QueueValues
 from pumice.traces.records import QueueSamples, Samples
 
 _MILLI = 1000
@@ -61,6 +62,8 @@ class Sampler:
         self._totals = [each for table in tables for each in _columns(table, self.resources)]
         self._three = np.tile(self._factors, len(tables))
         self._all = [*self._totals]
+        self._figures: QueueValues | None = None
+        self._deserved: list[list[int]] = []
         self._masks: dict[bytes, Bools] = {}
         self._looks: dict[frozenset[PodKind], list[_Look]] = {}
 
@@ -113,11 +116,11 @@ class Sampler:
     def _sample_queues(self, place: int, waiting: Counter[str]) -> None:
         shares, figures = self._state.shares, self._state.figure("deserved")
         used = (shares.tree[:, self._columns] * self._factors).tolist()
-        deserved = (
-            None
-            if figures is None
-            else (np.floor(figures[:, self._columns]).astype(np.int64) * self._factors).tolist()
-        )
+        if figures is not self._figures and figures is not None:
+            whole = np.floor(figures[:, self._columns]).astype(np.int64)
+            self._deserved = (whole * self._factors).tolist()
+        self._figures = figures
+        deserved = None if figures is None else self._deserved
         for row, name in enumerate(shares.names):
             queue = self.samples.queues.get(name)
             if queue is None:

@@ -113,7 +113,7 @@ class NodeFacts:
         self.open: Bools = np.zeros(0, dtype=np.bool_)
         self.are_all_ready = self.are_all_open = True
         self.are_any_ready = False
-        self._total: tuple[Rows, Bools, Ints] | None = None
+        self._sizes: tuple[Rows, Bools, Ints, Ints] | None = None
         self._cache: dict[object, tuple[int, object]] = {}
         self.taint_sets: list[TaintSet] = []
         self.version = 0
@@ -139,10 +139,19 @@ class NodeFacts:
 
     def total(self) -> Ints:
         """What all ready nodes have, by column; to be read only."""
-        rows = self._table.rows()
-        if self._total is None or self._total[0] is not rows or self._total[1] is not self.ready:
-            self._total = rows, self.ready, self.ready @ rows.allocatable
-        return self._total[2]
+        return self._known_sizes()[2]
+
+    def largest(self) -> Ints:
+        """The most that one of the ready nodes has, by column; to be read only."""
+        return self._known_sizes()[3]
+
+    def _known_sizes(self) -> tuple[Rows, Bools, Ints, Ints]:
+        rows, known = self._table.rows(), self._sizes
+        if known is None or known[0] is not rows or known[1] is not self.ready:
+            has = rows.allocatable
+            largest = has[self.ready].max(axis=0, initial=0)
+            known = self._sizes = rows, self.ready, self.ready @ has, largest
+        return known
 
     def label(self, key: str) -> LabelColumn:
         """The column of a label.

@@ -81,7 +81,6 @@ class EmptyNodes:
         self._exclude_for_good = state.reservation is None and facts.are_all_open
         self._levels = state.levels
         self._said: dict[Hashable, str | None] = {}
-        self._limits: tuple[Ints, Ints] | None = None
         self._masks: dict[int, tuple[Bools, ReadyNodes]] = {}
         self._most: dict[Hashable, int] = {}
 
@@ -98,12 +97,9 @@ class EmptyNodes:
         if lacking <= 0 or not self._facts.are_any_ready:
             return None
         if not job.tasks:
-            key: Hashable = (job.minimum.tobytes(), lacking)
-            if key not in self._said:
-                self._said[key] = self._of_minimum(job.minimum, lacking)
-            return self._said[key]
+            return self._of_minimum(job, lacking)
         firsts, counts = waiting_shapes(job)
-        key = (lacking, job.queue, job.key if has_reserved else "", *counts.items())
+        key: Hashable = (lacking, job.queue, job.key if has_reserved else "", *counts.items())
         if key not in self._said:
             self._said[key] = self._of_pods(job, lacking, firsts, counts)
         return self._said[key]
@@ -241,24 +237,20 @@ class EmptyNodes:
                 return _why(shape, needed, found, usable)
         return None
 
-    def _of_minimum(self, minimum: Ints, members: int) -> str | None:
+    def _of_minimum(self, job: JobInfo, members: int) -> str | None:
         """The same of a gang without pods, one of which asks for at least its part of the minimum."""
-        if self._limits is None:
-            rows = self._allocatable[self._facts.ready]
-            self._limits = rows.max(axis=0), rows.sum(axis=0)
-        largest, total = self._limits
-        minimum = minimum[: len(total)]
-        part = -(-minimum // members)
-        for limits, needs, text in (
-            (largest, part, "needs {} on one node; the largest has {}"),
-            (total, minimum, "needs {}; all nodes together have {}"),
+        largest, total = self._facts.largest(), self._facts.total()
+        for limits, part, text in (
+            (largest, members, "needs {} on one node; the largest has {}"),
+            (total, 1, "needs {}; all nodes together have {}"),
         ):
-            exceeds = needs > limits
-            exceeds[[PODS, SCORED_CPU, SCORED_MEMORY]] = False
-            if exceeds.any():
-                at = int(exceeds.argmax())
-                has = amount(at, int(limits[at]))
-                return text.format(f"{amount(at, int(needs[at]))} {self._axis.names[at]}", has)
+            for column, minimum in job.required:
+                needs = -(-minimum // part)
+                if column in _NO_RESOURCES or column >= len(limits):
+                    continue
+                if needs > (has := limits.item(column)):
+                    asked = f"{amount(column, needs)} {self._axis.names[column]}"
+                    return text.format(asked, amount(column, has))
         return None
 
     def _ready_nodes(self, mask: Bools) -> ReadyNodes:
