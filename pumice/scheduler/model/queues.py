@@ -56,7 +56,6 @@ class QueueTable:
         self.parents = [self._above(queue) for queue in self.queues]
         self._untangle()
         self.paths = [self._path(row) for row in range(len(self.names))]
-        self._above_rows: list[list[int]] = [path.tolist() for path in self.paths]
         by_depth: dict[int, list[int]] = {}
         for row, path in enumerate(self.paths):
             by_depth.setdefault(len(path), []).append(row)
@@ -69,6 +68,15 @@ class QueueTable:
         self._reserved: Ints = np.zeros(shape, dtype=np.int64)
         self._elastic: Ints = np.zeros(shape, dtype=np.int64)
         self._limits: QueueLimits | None = None
+        self._link()
+
+    def _link(self) -> None:
+        """Find again, by row, the rows of tables that follow what pods hold."""
+        allocated, tree = list(self.allocated), list(self.tree)
+        self._holding = [
+            [allocated[row], *[tree[each] for each in path.tolist()]]
+            for row, path in enumerate(self.paths)
+        ]
 
     def _above(self, queue: Queue) -> int:
         name = queue.metadata.name
@@ -131,6 +139,7 @@ class QueueTable:
             np.add.at(self.allocated, rows, np.array([job.allocated for job in counted]))
             np.add.at(self.pending, rows, np.array([job.pending for job in counted]))
             self.tree = self.below(self.allocated)
+            self._link()
 
     def _is_same_tree(self, queues: Mapping[str, Queue]) -> bool:
         """Whether there are the same queues as before, each below the same one."""
@@ -167,11 +176,7 @@ class QueueTable:
         row = job.row
         if row >= 0:
             change = np.add if step > 0 else np.subtract
-            held = self.allocated[row]
-            change(held, vector, out=held)
-            tree = self.tree
-            for above in self._above_rows[row]:
-                held = tree[above]
+            for held in self._holding[row]:
                 change(held, vector, out=held)
 
     def wait(self, job: JobInfo, vector: Ints, step: int) -> None:
@@ -201,6 +206,7 @@ class QueueTable:
             for name in ("allocated", "pending", "tree", "_reserved", "_elastic"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
             self._limits = None
+            self._link()
 
     # -- queries ---------------------------------------------------------------------------
 

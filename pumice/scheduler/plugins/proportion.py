@@ -190,10 +190,10 @@ class Proportion(LastingPlugin):
         rows, allocated = candidates.queue, self._session.shares.allocated
         is_there: Bools = rows >= 0
         if candidates.are_alone:  # all pods of a queue get the same answer
-            by_queue: Bools = np.any(allocated > self._division.whole, axis=1)
+            by_queue: Bools = np.logical_or.reduce(allocated > self._division.whole, axis=1)
             return by_queue[rows] & is_there
         held = allocated[rows] - candidates.taken_before_bundle(rows)
-        exceeds: Bools = np.any(held > self._division.whole[rows], axis=1)
+        exceeds: Bools = np.logical_or.reduce(held > self._division.whole[rows], axis=1)
         return exceeds & is_there
 
     # -- gangs -------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ must agree, and votes count tier by tier.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -75,10 +76,14 @@ class PluginAnswers:
         except Exception as error:
             raise JobError(job.key, error) from error
 
-    def task_key(self, task: TaskInfo) -> SortKey:
+    @cached_property
+    def task_key(self) -> Callable[[TaskInfo], SortKey]:
         """Sort key of a pod among the pods of its job."""
-        keys: list[Any] = [each.call(task) for each in self._extensions.task_order]
-        return (*keys, task.order)
+        calls = [each.call for each in self._extensions.task_order]
+        if len(calls) != 1:
+            return lambda task: (*[call(task) for call in calls], task.order)
+        (call,) = calls
+        return lambda task: (call(task), task.order)
 
     def ordered_queues(self, queues: Iterable[Queue]) -> PriorityQueue[Queue] | QueueTournament:
         """Queues in a priority queue, which compares keys as they are when the first one is asked for."""
@@ -286,7 +291,7 @@ class PluginAnswers:
         room = self.room(queue)
         if room is None:
             return np.zeros(len(needs), dtype=np.bool_)
-        lack: Bools = np.any((needs > room) & (needs > 0), axis=1)
+        lack: Bools = np.logical_or.reduce((needs > room) & (needs > 0), axis=1)
         return lack
 
     def room(self, queue: Queue) -> Ints | None:
