@@ -47,6 +47,11 @@ class ObjectMeta(ApiStruct, frozen=True):
     finalizers: list[str] | None = None
     owner_references: list[OwnerReference] | None = None
 
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
     def label(self, key: str) -> str:
         """Value of a label; empty if it is missing."""
         return self.labels.get(key, "") if self.labels else ""

@@ -255,6 +255,12 @@ class Pod(ApiStruct, frozen=True):
         meta = self.metadata
         return meta.annotation(keys.GROUP_NAME) or meta.annotation(keys.GROUP_NAME_VOLCANO)
 
+    @property
+    def group_key(self) -> str:
+        """`namespace/name` of this PodGroup; empty for none."""
+        name = self.group
+        return f"{self.metadata.namespace}/{name}" if name else ""
+
     def drop_unread(self) -> None:
         """Drop volumes that are not claims: nothing reads them, and their names differ between the pods of a template."""
         if self.spec.volumes:

@@ -226,7 +226,7 @@ class _SimulateRun:
             meta = group.metadata
             for owner in meta.owner_references or ():
                 if (owner.api_version, owner.kind) == (JOB.api_version, JOB.kind):
-                    self.jobs[f"{meta.namespace}/{meta.name}"] = f"{meta.namespace}/{owner.name}"
+                    self.jobs[meta.key] = f"{meta.namespace}/{owner.name}"
 
     def shown(self, text: str) -> str:
         """A text in which the PodGroups of Jobs are replaced by the Jobs."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import jsonpatch
 
+from pumice.api.raw import merged
 from pumice.embedded import statuses
 from pumice.embedded.media import MERGE_TYPES
 from pumice.embedded.resources import Resource
@@ -43,8 +44,7 @@ def patched(media: str, obj: Obj, patch: Any) -> Obj:
         except (AttributeError, TypeError) as error:
             # Directives and keyed lists have a fixed form; other values fail and are treated as plain values.
             raise statuses.bad_request(f"the patch has the wrong form: {error}") from error
-    merged: Obj = merge(obj, patch)
-    return merged
+    return merged(obj, patch)
 
 
 def _json_patched(obj: Obj, patch: Any) -> Obj:
@@ -74,17 +74,4 @@ def _json_patched(obj: Obj, patch: Any) -> Obj:
         ) from error
     if not isinstance(result, dict):
         raise statuses.bad_request("the patched object must be an object")
-    return result
-
-
-def merge(target: Any, patch: Any) -> Any:
-    """Apply a merge patch (RFC 7386); the target is edited where it can be."""
-    if not isinstance(patch, dict):
-        return patch
-    result = target if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merge(result.get(key), value)
     return result

@@ -65,7 +65,7 @@ def advise(
         other_queues: Whether the queues of `objects` are the cluster's, so that another one may be recommended.
     """
     enters = group.status.phase in ("", "Pending") and not _has_pods(objects, group)
-    trial = _Trial(simulation, f"{group.metadata.namespace}/{group.metadata.name}", now, enters)
+    trial = _Trial(simulation, group.metadata.key, now, enters)
     with trial.tried() as fits:
         reason = simulation.pending.get(trial.gang)
         if fits or reason is None:

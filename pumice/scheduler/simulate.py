@@ -316,7 +316,7 @@ class Simulation:
 
     def remove_pod(self, pod: Pod) -> None:
         """Delete a pod."""
-        self.pods.pop(f"{pod.metadata.namespace}/{pod.metadata.name}", None)
+        self.pods.pop(pod.metadata.key, None)
         self.state.remove_pod(pod.metadata.namespace, pod.metadata.name)
 
     def replace(self, old: Subject | None, new: Subject | None) -> None:
@@ -392,5 +392,5 @@ class Simulation:
 
 def _named(obj: Subject) -> str:
     meta = obj.metadata
-    name = f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+    name = meta.key if meta.namespace else meta.name
     return f"{type(obj).__name__}/{name}"

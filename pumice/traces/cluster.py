@@ -20,10 +20,11 @@ from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw, format_time
 from pumice.api.pods import ContainerState, ContainerStatus, Pod, PodStatus, Terminated
+from pumice.api.raw import key_in
 from pumice.plugins import Registry
 from pumice.scheduler import Config, CycleResult
 from pumice.scheduler.simulate import ClusterObjects, Simulation
-from pumice.traces.controlled_job import ControlledJob, key_of
+from pumice.traces.controlled_job import ControlledJob, job_of
 from pumice.traces.jobs import ControlledJobs
 
 MOST_CYCLES = 1000
@@ -299,7 +300,7 @@ class VirtualCluster:
         batches: dict[str, list[str]] = {}
         for pod in started:
             self.jobs.put(pod)
-            owner, key = _job_of(pod), pod_key(pod)
+            owner, key = job_of(pod), pod.metadata.key
             if owner not in self._endings:
                 owner = f"{_GANG}{self.simulation.gang_of(key)}"
             batches.setdefault(owner, []).append(key)
@@ -308,7 +309,7 @@ class VirtualCluster:
         self._listener.started(started, now)
 
     def _leave(self, pod: Pod) -> None:
-        key = pod_key(pod)
+        key = pod.metadata.key
         if (batch := self._batches.pop(key, None)) is not None:
             batch.pods.pop(key, None)
 
@@ -330,12 +331,12 @@ class VirtualCluster:
 
     def _end_pod(self, pod: Pod) -> None:
         """Show the end of a pod to its Job first, which mostly ends with it; a pod without a Job is removed, and its gang with the last one."""
-        if _job_of(pod) in self.jobs.jobs:
+        if job_of(pod) in self.jobs.jobs:
             self.jobs.put(pod)
-            self._ended[pod_key(pod)] = pod
+            self._ended[pod.metadata.key] = pod
             return
         state = self.simulation.state
-        gang = self.simulation.gang_of(pod_key(pod))
+        gang = self.simulation.gang_of(pod.metadata.key)
         self.simulation.remove_pod(pod)
         if gang in state.jobs and not state.jobs[gang].tasks:
             state.remove_pod_group(*gang.split("/", 1))
@@ -351,7 +352,7 @@ class VirtualCluster:
         ended, self._ended = self._ended, {}
         finished = [job for job in changes.jobs.values() if job.is_finished]
         over = {job.key for job in finished}
-        removed = [pod for pod in changes.gone if _job_of(pod) not in over]
+        removed = [pod for pod in changes.gone if job_of(pod) not in over]
         self._listener.removed(removed, now)
         self._moved += len(removed)
         if finished:
@@ -366,31 +367,21 @@ class VirtualCluster:
                 if key not in changes.pods:
                     self._remove(pod, ended)
             if job.group is not None:
-                changes.groups[key_of(job.group)] = None
+                changes.groups[key_in(job.group)] = None
         for key, group in changes.groups.items():
             if group is None:
                 self.simulation.state.remove_pod_group(*key.split("/", 1))
             else:
                 self.simulation.replace(None, group)
         for pod in (*ended.values(), *changes.pods.values()):
-            if _job_of(pod) not in over:
+            if job_of(pod) not in over:
                 self.simulation.put_pod(pod)
         return bool(finished or ended or changes.gone or changes.groups or changes.pods)
 
     def _remove(self, pod: Pod, ended: dict[str, Pod]) -> None:
         self._leave(pod)
-        ended.pop(pod_key(pod), None)
+        ended.pop(pod.metadata.key, None)
         self.simulation.remove_pod(pod)
-
-
-def pod_key(pod: Pod) -> str:
-    """`namespace/name` of a pod."""
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
-
-
-def _job_of(pod: Pod) -> str:
-    """Key of the Job whose name a pod carries."""
-    return f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
 
 
 def _ended(moment: float, pod: Pod, *, fails: bool) -> PodStatus:

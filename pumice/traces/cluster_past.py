@@ -17,7 +17,7 @@ from pumice.api.kinds import Kind
 from pumice.api.messages import counted, listed
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.nodes import PriorityClass, values_of
-from pumice.api.raw import object_in, text_in
+from pumice.api.raw import key_in, object_in, text_in
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.durations import ignored_durations
 from pumice.traces.job_list import UTF_8_MARK, BadLineError, JobList, by_name
@@ -25,7 +25,6 @@ from pumice.traces.past_jobs import (
     gang_of,
     group_of_job,
     is_of_job,
-    key,
     trace_job_of_gang,
     trace_job_of_job,
 )
@@ -85,7 +84,7 @@ class _Dump:
             if kind == kinds.JOB:
                 self._jobs[group_of_job(each)] = place, each
             elif kind == kinds.POD_GROUP:
-                self._groups[key(each)] = place, each
+                self._groups[key_in(each)] = place, each
             elif kind == kinds.POD:
                 self._pods.setdefault(gang_of(each), []).append((place, each))
             elif kind in self._kept:
@@ -130,13 +129,13 @@ class _Dump:
         try:
             job = job_of(each, [pod for _, pod in self._pods.get(group, ())])
             if job is None:
-                why = f"{key(each)}: it never started or its end is not known, and no annotation says how long it runs"
+                why = f"{key_in(each)}: it never started or its end is not known, and no annotation says how long it runs"
                 self._found.skip(place, why, is_bad=False)
             else:
                 self._found.add(job, (by_name(job.name), job.namespace))
                 self._submitted.add(group)
         except BadLineError as error:
-            self._found.skip(place, f"{key(each)}: {error}")
+            self._found.skip(place, f"{key_in(each)}: {error}")
 
     def _ignored_durations(self) -> str:
         """A sentence about annotations that say no duration."""
@@ -159,7 +158,7 @@ class _Dump:
             try:
                 known.append(msgspec.convert(each, struct))
             except msgspec.ValidationError as error:
-                self._found.skip(place, f"{kind.kind} {key(each)}: {error}")
+                self._found.skip(place, f"{kind.kind} {key_in(each)}: {error}")
 
     def _loose_pods(self) -> Iterator[tuple[int, Kind, Raw]]:
         """Pods of no gang that is submitted, that are on a node and not over."""

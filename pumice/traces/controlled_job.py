@@ -138,10 +138,9 @@ def _read_by_passes(status: PodGroupStatus) -> tuple[bool, bool, tuple[str, str]
     return status.phase in ADMITTED, status.phase == BROKEN, condition
 
 
-def key_of(obj: Raw) -> str:
-    """`namespace/name` of an object."""
-    metadata = obj["metadata"]
-    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+def job_of(pod: Pod) -> str:
+    """Key of the Job whose name a pod carries."""
+    return f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
 
 
 def without_uids(text: str) -> str:

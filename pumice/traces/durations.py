@@ -10,11 +10,9 @@ from pumice.api.durations import parse_seconds, wait_problem
 from pumice.api.jobs import Job
 from pumice.api.messages import counted, shortened
 from pumice.api.meta import ObjectMeta, Raw
-from pumice.api.raw import object_in, objects_in, text_in
-from pumice.controller.jobs.phases import FINISHED
-from pumice.traces.past_jobs import key
+from pumice.api.raw import key_in, object_in, objects_in, text_in
+from pumice.controller.jobs.phases import COMPLETED, FINISHED
 
-_COMPLETED = "Completed"
 _SHOWN = 60
 """Bytes of an annotation in a message."""
 
@@ -55,7 +53,7 @@ def _annotations_of(jobs: Iterable[Raw]) -> Iterator[tuple[str, object]]:
             object_in(each, "template") for each in objects_in(object_in(job, "spec"), "tasks")
         )
         for holder in (job, *templates):
-            yield f"Job {key(job)}", object_in(holder, "metadata").get("annotations")
+            yield f"Job {key_in(job)}", object_in(holder, "metadata").get("annotations")
 
 
 class JobDurations:
@@ -73,7 +71,7 @@ class JobDurations:
         ran: dict[bytes, list[float]] = {}
         for job in jobs:
             status = job.status
-            if status.state.phase == _COMPLETED and status.running_duration:
+            if status.state.phase == COMPLETED and status.running_duration:
                 seconds = parse_seconds(status.running_duration)
                 if seconds is not None:
                     ran.setdefault(_likeness(job), []).append(seconds)

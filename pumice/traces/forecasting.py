@@ -15,12 +15,13 @@ from pumice.api.meta import Raw, format_time, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
+from pumice.api.raw import key_in
 from pumice.controller.jobs.subject import min_available
 from pumice.plugins import Registry
 from pumice.scheduler import Config
 from pumice.scheduler.simulate import ClusterObjects
-from pumice.traces.cluster import Ending, VirtualCluster, pod_key
-from pumice.traces.controlled_job import ControlledJob
+from pumice.traces.cluster import Ending, VirtualCluster
+from pumice.traces.controlled_job import ControlledJob, job_of
 from pumice.traces.durations import JobDurations, ignored_durations, stated
 from pumice.traces.past_jobs import group_of_job
 
@@ -88,10 +89,10 @@ class ForecastCluster:
     def remark(self) -> str:
         """A sentence about durations of Jobs, gangs and pods that cannot be read; empty if all can."""
         of_jobs = {group_of_job(each) for each in self.jobs}
-        groups = [each for each in self.objects.pod_groups if _group_key(each) not in of_jobs]
-        pods = [each for each in self.objects.pods if each.group and _gang_of(each) not in of_jobs]
-        others = [(f"PodGroup {_group_key(each)}", each.metadata.annotations) for each in groups]
-        others += [(f"pod {pod_key(each)}", each.metadata.annotations) for each in pods]
+        groups = [each for each in self.objects.pod_groups if each.metadata.key not in of_jobs]
+        pods = [each for each in self.objects.pods if each.group and each.group_key not in of_jobs]
+        others = [(f"PodGroup {each.metadata.key}", each.metadata.annotations) for each in groups]
+        others += [(f"pod {each.metadata.key}", each.metadata.annotations) for each in pods]
         return ignored_durations(self.jobs, others)
 
     def trial(
@@ -109,7 +110,7 @@ class ForecastCluster:
         """
         created = {"uid": _NEW, "creationTimestamp": format_time(self.now)}
         job = raw | {"metadata": raw["metadata"] | created}
-        key = f"{job['metadata'].get('namespace') or 'default'}/{job['metadata']['name']}"
+        key = key_in(job)
         told = replace(self, jobs=[*self.jobs, job]).forecasts(measure_time, limit, [key])
         tasks = [{**task, "minAvailable": None} for task in job["spec"]["tasks"]]
         one = job | {"spec": job["spec"] | {"minAvailable": 1, "tasks": tasks}}
@@ -139,13 +140,10 @@ class _Future:
         )
         jobs = [(raw, msgspec.convert(raw, Job)) for raw in known.jobs]
         self._durations = JobDurations(job for _, job in jobs)
-        groups = {
-            f"{each.metadata.namespace}/{each.metadata.name}": each
-            for each in known.objects.pod_groups
-        }
+        groups = {each.metadata.key: each for each in known.objects.pod_groups}
         pods: dict[str, list[Pod]] = {}
         for pod in known.objects.pods:
-            pods.setdefault(_gang_of(pod), []).append(pod)
+            pods.setdefault(pod.group_key, []).append(pod)
         owners: dict[str, Job] = {}
         self._gangs: dict[str, str] = {}
         self.waiting = self._starts.minimums
@@ -154,7 +152,7 @@ class _Future:
             meta = job.metadata
             key = f"{meta.namespace}/{pod_group_name(meta.name, meta.uid)}"
             owners[key] = job
-            self._gangs[f"{meta.namespace}/{meta.name}"] = key
+            self._gangs[meta.key] = key
             group = groups.get(key)
             if job.status.state.phase in _WAITS and (
                 group is None or group.status.phase in _BEFORE
@@ -167,11 +165,11 @@ class _Future:
     def _submit(self, raw: Raw, job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> None:
         """Take in a Job that waits; one that has all its pods needs no controller."""
         duration = self._durations.of(job)
-        key = f"{job.metadata.namespace}/{job.metadata.name}"
+        key = job.metadata.key
         if group is not None and len(pods) == job.replicas:
             self._cluster.expect(key, Ending(duration))
         else:
-            stored = {} if group is None else {_group_key(group): msgspec.to_builtins(group)}
+            stored = {} if group is None else {group.metadata.key: msgspec.to_builtins(group)}
             self._cluster.submit(raw, Ending(duration), stored, pods)
         self._starts.minimums[key] = min_available(job)
         if duration is None:
@@ -183,7 +181,7 @@ class _Future:
         for pod in pods:
             if pod.spec.node_name and pod.status.phase in ("", "Pending", "Running"):
                 begun = parse_time(pod.status.start_time or pod.metadata.creation_timestamp) or now
-                starts.setdefault(begun, []).append(pod_key(pod))
+                starts.setdefault(begun, []).append(pod.metadata.key)
         duration = stated(group.metadata, pods[0].metadata)
         if duration is None and job is not None:
             duration = self._durations.of(job)
@@ -191,9 +189,9 @@ class _Future:
             if starts:
                 self._unknown += 1
             else:
-                self._starts.endless.add(_group_key(group))
+                self._starts.endless.add(group.metadata.key)
             return
-        self._cluster.expect_gang(_group_key(group), Ending(duration))
+        self._cluster.expect_gang(group.metadata.key, Ending(duration))
         for begun, names in sorted(starts.items()):
             left = Ending(max(begun + duration - now, 0.0))
             self._cluster.set_end(names, 0.0, left)
@@ -271,8 +269,8 @@ class _FirstStarts:
     def started(self, pods: Iterable[Pod], now: float) -> None:
         """Pods run from now on."""
         for pod in pods:
-            job = f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
-            if (gang := _gang_of(pod)) in self.endless:
+            job = job_of(pod)
+            if (gang := pod.group_key) in self.endless:
                 self.endless_begun.add(gang)
             running = self.running[job] = self.running.get(job, 0) + 1
             if running >= self.minimums.get(job, running + 1):
@@ -281,18 +279,13 @@ class _FirstStarts:
     def ended(self, pods: Iterable[Pod], now: float, *, failed: bool) -> None:
         """Pods have ended; they have run."""
 
-    def evicted(self, pods: Iterable[Pod], now: float) -> None:  # noqa: ARG002
-        """Pods were evicted."""
-        self._lose(pods)
-
     def removed(self, pods: Iterable[Pod], now: float) -> None:  # noqa: ARG002
         """Pods are gone with what they have done."""
-        self._lose(pods)
-
-    def _lose(self, pods: Iterable[Pod]) -> None:
         for pod in pods:
-            job = f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"
+            job = job_of(pod)
             self.running[job] = self.running.get(job, 0) - 1
+
+    evicted = removed
 
     def finished(self, job: ControlledJob, now: float) -> None:
         """A Job is over; it has started."""
@@ -304,12 +297,3 @@ def _about(seconds: float) -> str:
         if seconds < most:
             return f"{round(seconds / unit)} {word}"
     return f"{round(seconds / 86_400)} days"
-
-
-def _gang_of(pod: Pod) -> str:
-    """Key of the PodGroup that a pod names; empty for none."""
-    return f"{pod.metadata.namespace}/{pod.group}" if pod.group else ""
-
-
-def _group_key(group: PodGroup) -> str:
-    return f"{group.metadata.namespace}/{group.metadata.name}"

@@ -7,20 +7,20 @@ phase of its PodGroup has and with it what passes read, and at the moment that a
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from pumice.api import keys
 from pumice.api.jobs import Job
 from pumice.api.meta import Raw
 from pumice.api.nodes import PodPriorities, PriorityClass, values_of
 from pumice.api.podgroups import PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.api.queues import Queue
+from pumice.api.raw import key_in
 from pumice.controller.jobs.phases import PENDING, RUNNING, SOFT
 from pumice.controller.jobs.reconcile import reconcile
 from pumice.controller.jobs.situation import LIMITS, Limits, Observed
 from pumice.controller.plan import DeleteObject, Plan, Step, UpdateObject
 from pumice.plugins import Registry
 from pumice.traces import plain_jobs
-from pumice.traces.controlled_job import ControlledJob, SeenByPass, key_of
+from pumice.traces.controlled_job import ControlledJob, SeenByPass, job_of
 from pumice.traces.plan_execution import ControllerChanges, PlanExecution
 
 ALL_AT_ONCE = Limits(window=LIMITS.max_pods)
@@ -86,30 +86,27 @@ class ControlledJobs:
         self.jobs[job.key] = job
         self._changed[job.key] = None
         if job.group is not None:
-            self._execution.of_groups[key_of(job.group)] = job
+            self._execution.of_groups[key_in(job.group)] = job
         return job
 
     def take(self, pods: Iterable[Pod]) -> None:
         """Take in pods that exist: those of the Jobs, and names that others have."""
         for pod in pods:
-            meta = pod.metadata
-            self._execution.taken.add(f"{meta.namespace}/{meta.name}")
+            self._execution.taken.add(pod.metadata.key)
             self.put(pod)
 
     def put(self, pod: Pod) -> None:
         """Take in a pod that was changed by others than the controller."""
-        meta = pod.metadata
-        job = self.jobs.get(f"{meta.namespace}/{meta.label(keys.JOB_NAME)}")
+        job = self.jobs.get(job_of(pod))
         if job is not None:
-            job.pods[f"{meta.namespace}/{meta.name}"] = pod
+            job.pods[pod.metadata.key] = pod
             self._changed[job.key] = None
 
     def drop(self, pod: Pod) -> None:
         """Take in that a pod is gone."""
-        meta = pod.metadata
-        key = f"{meta.namespace}/{meta.name}"
+        key = pod.metadata.key
         self._execution.taken.discard(key)
-        job = self.jobs.get(f"{meta.namespace}/{meta.label(keys.JOB_NAME)}")
+        job = self.jobs.get(job_of(pod))
         if job is not None and job.pods.pop(key, None) is not None:
             self._changed[job.key] = None
 

@@ -6,7 +6,7 @@
 """
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
 from pumice.api.meta import ObjectMeta
@@ -61,7 +61,7 @@ def nodes_of(spec: str, asked: Set[str] = frozenset()) -> WrittenNodes:
     limited = set.intersection(*(set(amounts) for _, amounts in groups))
     width = len(str(total))
     nodes = [
-        _node(f"node-{place:0{width}}", amounts)
+        node_with(f"node-{place:0{width}}", amounts)
         for place, amounts in enumerate(
             (ample | amounts for count, amounts in groups for _ in range(count)), 1
         )
@@ -130,10 +130,11 @@ def node_groups(spec: str, most: int) -> list[tuple[int, dict[str, str]]]:
     return groups
 
 
-def _node(name: str, amounts: dict[str, str]) -> Node:
+def node_with(name: str, amounts: Mapping[str, str], labels: Mapping[str, str] = {}) -> Node:
+    """A node that has some amounts."""
     return Node(
         api_version="v1",
         kind="Node",
-        metadata=ObjectMeta(name=name, labels={"kubernetes.io/hostname": name}),
+        metadata=ObjectMeta(name=name, labels={"kubernetes.io/hostname": name, **labels}),
         status=NodeStatus(allocatable=dict(amounts), capacity=dict(amounts)),
     )

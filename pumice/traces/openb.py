@@ -13,12 +13,11 @@ from typing import Any
 
 from pumice.api.kinds import JOB
 from pumice.api.messages import counted
-from pumice.api.meta import ObjectMeta
 from pumice.api.names import dns_subdomain_problem, label_value_problem
-from pumice.api.nodes import Node, NodeStatus
+from pumice.api.nodes import Node
 from pumice.traces.amounts import GPU
 from pumice.traces.job_list import BadLineError, JobList, by_name, number, whole
-from pumice.traces.node_spec import NODES_LIMIT
+from pumice.traces.node_spec import NODES_LIMIT, node_with
 from pumice.traces.own_format import csv_rows
 from pumice.traces.trace import Trace, TraceError, TraceJob
 
@@ -141,15 +140,10 @@ def _node(row: Row) -> Node:
     name = row["sn"].lower()
     if problem := dns_subdomain_problem(name):
         raise BadLineError(f"sn: {problem}")
-    amounts: dict[str, str | int] = {**_cpu_and_memory(row), "pods": _PODS}
-    labels = {"kubernetes.io/hostname": name}
+    amounts = _cpu_and_memory(row) | {"pods": _PODS}
+    labels: dict[str, str] = {}
     if gpus := whole(row["gpu"], "gpu", 0, 1000):
         amounts[GPU] = str(gpus)
         if row["model"] not in _NOT_KNOWN and not label_value_problem(row["model"]):
             labels[_MODEL] = row["model"]
-    return Node(
-        api_version="v1",
-        kind="Node",
-        metadata=ObjectMeta(name=name, labels=labels),
-        status=NodeStatus(allocatable=amounts, capacity=dict(amounts)),
-    )
+    return node_with(name, amounts, labels)

@@ -88,15 +88,11 @@ def csv_rows(
     """
     header: list[str] | None = None
     for place, line in written_lines(data):
+        cells, problem = [], ""
         try:
             cells = next(csv.reader([decoded(line)], strict=True))
         except (BadLineError, csv.Error) as error:
-            cells, problem = (
-                [],
-                str(error).partition(" - ")[0],
-            )  # behind that, advice to programmers
-        else:
-            problem = ""
+            problem = str(error).partition(" - ")[0]  # behind that, advice to programmers
         if header is None:
             if problem:
                 raise TraceError(f"line {place}: {problem}")
@@ -130,9 +126,7 @@ class _OwnJobs(JobList):
         """Read the fields of a line; those that are there have a value."""
         try:
             job = self._job(fields)
-            self.add(
-                job, (by_name(job.name) if job.name else ((), ""), place if not job.name else 0)
-            )
+            self.add(job, (by_name(job.name), 0 if job.name else place))
         except (BadLineError, ValueError) as error:
             self.skip(place, str(error))
             return

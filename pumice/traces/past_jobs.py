@@ -8,7 +8,7 @@ from pumice.api.meta import Raw
 from pumice.api.names import pod_group_name
 from pumice.api.pods import PodSpec
 from pumice.api.quantities import QuantityError, format_milli
-from pumice.api.raw import object_in, objects_in, text_in
+from pumice.api.raw import key_in, object_in, objects_in, text_in
 from pumice.api.requests import pod_requests
 from pumice.traces.job_list import BadLineError, label
 from pumice.traces.own_format import gang_size
@@ -20,15 +20,9 @@ _PLACING = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraint
 """Fields of a pod that say where it may run."""
 
 
-def key(value: Raw) -> str:
-    """`namespace/name` of an object."""
-    metadata = object_in(value, "metadata")
-    return f"{text_in(metadata, 'namespace') or 'default'}/{text_in(metadata, 'name')}"
-
-
 def group_of_job(job: Raw) -> str:
     """The PodGroup of a Job, `namespace/name`."""
-    return pod_group_name(key(job), text_in(object_in(job, "metadata"), "uid"))
+    return pod_group_name(key_in(job), text_in(object_in(job, "metadata"), "uid"))
 
 
 def gang_of(pod: Raw) -> str:

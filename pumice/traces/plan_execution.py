@@ -11,6 +11,7 @@ from pumice.api.meta import ObjectMeta, Raw, format_time
 from pumice.api.nodes import PodPriorities
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodSpec, PodStatus
+from pumice.api.raw import key_in, merged
 from pumice.controller.objects import with_placeholders
 from pumice.controller.plan import (
     CreateObject,
@@ -21,7 +22,7 @@ from pumice.controller.plan import (
     Step,
     UpdateObject,
 )
-from pumice.traces.controlled_job import ControlledJob, key_of
+from pumice.traces.controlled_job import ControlledJob
 
 _SPECS = 3
 """Specs that are kept beside the newest: the tasks of a Job, in whose order its pods are created, rarely alternate."""
@@ -93,7 +94,7 @@ class PlanExecution:
         """Forget the pods and the PodGroup of a Job that is gone."""
         self.taken.difference_update(job.pods)
         if job.group is not None:
-            self.of_groups.pop(key_of(job.group), None)
+            self.of_groups.pop(key_in(job.group), None)
 
     def _apply(
         self, step: Step, job: ControlledJob, changes: ControllerChanges, now: float
@@ -103,7 +104,7 @@ class PlanExecution:
                 job.raw = job.raw | {"status": status}
                 changes.jobs[job.key] = job
             case CreateObject(kind, manifest) if kind == POD:
-                key = key_of(manifest)
+                key = key_in(manifest)
                 if key not in self.taken:
                     self.taken.add(key)
                     job.pods[key] = changes.pods[key] = self._created(manifest, job, now)
@@ -116,14 +117,14 @@ class PlanExecution:
                 made = with_placeholders(manifest, secret) if secret is not None else manifest
                 job.objects.append(made)
             case UpdateObject(kind, _, _, patch) if kind == POD_GROUP and job.group is not None:
-                self._put_group(job, _merged(job.group, patch), changes)
+                self._put_group(job, merged(job.group, patch), changes)
             case UpdateObject(kind, _, _, patch) if kind == JOB:
-                job.raw = _merged(job.raw, patch)
+                job.raw = merged(job.raw, patch)
             case UpdateObject(kind, _, _, _) if kind == POD:
                 pass  # marks of pods that the next stage removes
             case UpdateObject(kind, _, name, patch):
                 job.objects = [
-                    _merged(each, patch) if _is(each, kind, name) else each for each in job.objects
+                    merged(each, patch) if _is(each, kind, name) else each for each in job.objects
                 ]
             case DeleteObject() if step.kind == JOB:
                 job.is_gone = True
@@ -134,7 +135,7 @@ class PlanExecution:
                 pass  # events, and claims
 
     def _put_group(self, job: ControlledJob, group: Raw, changes: ControllerChanges) -> None:
-        key = key_of(group)
+        key = key_in(group)
         self.of_groups[key] = job
         changes.groups[key] = job.put_group(group)
 
@@ -180,17 +181,3 @@ def _is(found: Raw, kind: Kind, name: str) -> bool:
     """True if this is the object of a kind with a name, in the namespace of its Job."""
     type_of = found.get("apiVersion"), found.get("kind")
     return type_of == (kind.api_version, kind.kind) and found["metadata"]["name"] == name
-
-
-def _merged(target: Raw, patch: Raw) -> Raw:
-    """A merge patch (RFC 7386) applied to a copy."""
-    result = dict(target)
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        elif isinstance(value, dict):
-            before = result.get(name)
-            result[name] = _merged(before if isinstance(before, dict) else {}, value)
-        else:
-            result[name] = value
-    return result

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pumice.api import keys
 from pumice.api.pods import Pod
-from pumice.traces.controlled_job import ControlledJob
+from pumice.traces.controlled_job import ControlledJob, job_of
 from pumice.traces.records import JobRecord, PodRuns, RunEnd
 
 _Run = tuple[int, float, float | None, RunEnd, int]
@@ -111,7 +111,7 @@ class Stories:
         """Pods run from now on."""
         touched: dict[str, _Story] = {}
         for pod in pods:
-            key = _job_of(pod)
+            key = job_of(pod)
             story = self._stories.get(key)
             if story is None:
                 continue
@@ -133,7 +133,7 @@ class Stories:
         """Pods have ended by themselves; those that succeeded still count as having run."""
         touched: dict[str, _Story] = {}
         for pod in pods:
-            story = self._stories.get(_job_of(pod))
+            story = self._stories.get(job_of(pod))
             run = story.runs.get(pod.metadata.name) if story is not None else None
             if story is None or run is None:
                 continue
@@ -142,7 +142,7 @@ class Stories:
             )  # fmt: skip
             if failed:
                 story.running -= 1
-                touched[_job_of(pod)] = story
+                touched[job_of(pod)] = story
         for story in touched.values():
             if story.is_up and story.running < story.minimum:
                 story.is_up, story.is_short = False, True
@@ -152,7 +152,7 @@ class Stories:
         """Pods were evicted."""
         pods = list(pods)
         for pod in pods:
-            if (story := self._stories.get(_job_of(pod))) is not None:
+            if (story := self._stories.get(job_of(pod))) is not None:
                 story.record.evictions += 1
         self.removed(pods, now)
 
@@ -160,7 +160,7 @@ class Stories:
         """Pods are gone, and what they have done is thrown away."""
         touched: dict[str, _Story] = {}
         for pod in pods:
-            key = _job_of(pod)
+            key = job_of(pod)
             story = self._stories.get(key)
             run = story.runs.pop(pod.metadata.name, None) if story is not None else None
             if story is None or run is None:
@@ -195,7 +195,3 @@ class Stories:
         record.end = now
         record.outcome = "Completed" if is_completed else "Failed"
         record.reason = "" if is_completed else job.message
-
-
-def _job_of(pod: Pod) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.label(keys.JOB_NAME)}"

@@ -24,17 +24,8 @@ _FIELD_NAMES = (
     "requested processors", "requested time", "requested memory", "status", "user", "group", "executable",
     "queue", "partition", "preceding job", "think time",
 )  # fmt: skip
-(NUMBER, SUBMIT, WAIT, RUN, ALLOCATED, REQUESTED, STATUS, USER, QUEUE) = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    7,
-    10,
-    11,
-    14,
-)
+NUMBER, SUBMIT, WAIT, RUN, ALLOCATED = range(5)
+REQUESTED, STATUS, USER, QUEUE = 7, 10, 11, 14
 _PARTS = range(2, 5)
 """Statuses of lines about a part of a job."""
 

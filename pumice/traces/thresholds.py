@@ -126,7 +126,7 @@ class Threshold:
         return found, rest
 
     def _expected(self, summary: Mapping[str, Any]) -> str:
-        paths = [*_paths(summary)]
+        paths = [".".join(path) for path in paths_of(summary)]
         inside = [path for path in paths if path.startswith(f"{self._path}.")]
         near = inside[:3] or difflib.get_close_matches(self._path, paths, 3) or paths[:3]
         return f"the summary has no number {self._path!r}; it has, for example, {', '.join(near)}"
@@ -137,9 +137,10 @@ def _as_written(value: float) -> Fraction:
     return Fraction(str(value))
 
 
-def _paths(summary: Mapping[str, Any]) -> Iterator[str]:
+def paths_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The path of each number of a summary, in order."""
     for name, value in summary.items():
         if isinstance(value, Mapping):
-            yield from (f"{name}.{below}" for below in _paths(value))
+            yield from ((name, *rest) for rest in paths_of(value))
         elif not isinstance(value, bool):
-            yield name
+            yield (name,)

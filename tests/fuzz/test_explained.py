@@ -14,7 +14,7 @@ from pumice.cli.live.explanation_text import list_text, text_of
 from pumice.cli.live.explanations import of_pod, of_queue, positioned_gangs
 from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import Follower
-from pumice.cli.live.web_rows import gang_row, group_key, group_row
+from pumice.cli.live.web_rows import gang_row, group_row
 from pumice.scheduler import load_config
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.web import Commands
@@ -49,7 +49,7 @@ def test_no_object_keeps_the_reasons_of_others_from_users(made: tuple[Raw, ...])
     figures = follower.look(seen, 0.0)
     gangs = positioned_gangs(seen, figures)
     assert gangs["default/good"]["message"]
-    groups = {group_key(each): group_row(each) for each in found.pod_groups}
+    groups = {each.metadata.key: group_row(each) for each in found.pod_groups}
     queues = [of_queue(each, seen, figures, gangs) for each in found.queues]
     pages = Pages(Commands())
     rest: Raw = {"notAllowed": [], "notComputed": None, "leftOut": ""}

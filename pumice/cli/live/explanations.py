@@ -78,14 +78,10 @@ def of_job(job: Job, seen: ReadableCluster, simulate: Simulate, now: float) -> E
 
 def of_pod(pod: Pod, seen: ReadableCluster, simulate: Simulate, now: float) -> Explanation:
     """A pod: its node, or why it has none; its gang."""
-    key = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    key = pod.metadata.key
     name = pod.group
     group = seen.group(pod.metadata.namespace, name) if name else None
-    siblings = [
-        each
-        for each in seen.objects.pods
-        if name and each.group == name and each.metadata.namespace == pod.metadata.namespace
-    ]
+    siblings = [each for each in seen.objects.pods if name and each.group_key == pod.group_key]
     events = events_about(seen.events, {pod.metadata.uid})
     told = next(
         each for each in of_pods([*siblings, pod], group) if each["name"] == pod.metadata.name
@@ -97,9 +93,9 @@ def of_pod(pod: Pod, seen: ReadableCluster, simulate: Simulate, now: float) -> E
     elif told["message"]:
         message = f"Pod {key} waits: {told['message']}"
     elif name and group is None:
-        message = f"Pod {key} waits: PodGroup {pod.metadata.namespace}/{name} does not exist"
+        message = f"Pod {key} waits: PodGroup {pod.group_key} does not exist"
     elif name:
-        message = f"Pod {key} waits for its gang {pod.metadata.namespace}/{name}"
+        message = f"Pod {key} waits for its gang {pod.group_key}"
     elif warnings := [each["message"] for each in events if each["type"] == "Warning"]:
         message = f"Pod {key} waits: {warnings[-1]}"
     else:
@@ -192,7 +188,7 @@ def waiting_gangs(seen: ReadableCluster, figures: Figures) -> list[Explanation]:
     found = []
     for group in seen.objects.pod_groups:
         meta = group.metadata
-        key = f"{meta.namespace}/{meta.name}"
+        key = meta.key
         has_not_started = group.status.phase in _NOT_STARTED
         if (seen.namespace or meta.namespace) != meta.namespace or not (
             key in pending or has_not_started

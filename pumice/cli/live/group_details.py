@@ -24,7 +24,7 @@ def of_group(
     if group is None:
         return None
     state = _settled(group, pods, seen)
-    job = state.jobs[f"{group.metadata.namespace}/{group.metadata.name}"] if state else None
+    job = state.jobs[group.metadata.key] if state else None
     network = whereabouts(job, state.network, state.nodes.row_of) if state and job else None
     return {
         "name": group.metadata.name,

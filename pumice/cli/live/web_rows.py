@@ -109,7 +109,7 @@ def group_row(group: PodGroup) -> Data:
         "namespace": group.metadata.namespace,
         "name": owner.name if owner else group.metadata.name,
         "kind": owner.kind if owner else "PodGroup",
-        "podGroup": group_key(group),
+        "podGroup": group.metadata.key,
         "user": user_of(group.metadata),
         "needs": {"pods": group.spec.min_member, "resources": resources},
         "since": since,
@@ -129,11 +129,6 @@ def gang_row(gang: Data, group: Data, ahead: Sequence[Data]) -> Data:
         "phase": gang["phase"],
         "ahead": [{"podGroup": each["podGroup"], "needs": each["needs"]} for each in ahead],
     }
-
-
-def group_key(group: PodGroup) -> str:
-    """`namespace/name`."""
-    return f"{group.metadata.namespace}/{group.metadata.name}"
 
 
 def user_of(meta: ObjectMeta) -> str | None:

@@ -16,7 +16,7 @@ from pumice.cli.live.job_rows import job_rows
 from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import TRIES, Figures, Follower, usable_nodes
 from pumice.cli.live.watched import WatchedCluster
-from pumice.cli.live.web_rows import NodeRows, gang_row, group_key, group_row, user_of
+from pumice.cli.live.web_rows import NodeRows, gang_row, group_row, user_of
 from pumice.cluster.client import Client
 from pumice.cluster.slices import collect_frozen
 from pumice.scheduler import Config
@@ -154,7 +154,7 @@ class WebViews:
     def waiting(self) -> Data:
         """All gangs that wait, those of a queue together in the order in which they are tried."""
         seen, figures, gangs = self._look()
-        found = ((group_key(each), each) for each in seen.objects.pod_groups)
+        found = ((each.metadata.key, each) for each in seen.objects.pod_groups)
         groups = {key: group_row(group) for key, group in found if key in gangs}
         ahead: dict[str, list[str]] = {}
         for line in figures.lines.values():
@@ -202,7 +202,7 @@ class WebViews:
         if self._usable[0] != self._data:
             self._usable = self._data, usable_nodes(simulation, time.time())
         on_nodes, nodes = self._nodes.of(simulation.state, self._usable[1])
-        names = {group_key(each): _title(each) for each in seen.objects.pod_groups}
+        names = {each.metadata.key: _title(each) for each in seen.objects.pod_groups}
         return {
             "grouping": "HyperNode" if simulation.state.network.has_hyper_nodes else "zone",
             "gangs": {key: names.get(key, key) for key in on_nodes},
@@ -232,12 +232,12 @@ def _remarks(seen: ReadableCluster, figures: Figures) -> Data:
 def _title(group: PodGroup) -> str:
     """A gang by its owner, which users know."""
     owner = controller_of(group.metadata)
-    return f"{group.metadata.namespace}/{owner.name}" if owner is not None else group_key(group)
+    return f"{group.metadata.namespace}/{owner.name}" if owner is not None else group.metadata.key
 
 
 def _owners(seen: ReadableCluster, gangs: Iterable[str]) -> Data:
     """The queue and the user of gangs."""
-    groups = {group_key(each): each for each in seen.objects.pod_groups}
+    groups = {each.metadata.key: each for each in seen.objects.pod_groups}
     known = {key: groups[key] for key in gangs if key in groups}
     return {
         key: {"queue": each.spec.queue or keys.DEFAULT_QUEUE, "user": user_of(each.metadata)}

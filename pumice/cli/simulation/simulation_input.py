@@ -8,14 +8,13 @@ from pumice.api import kinds
 from pumice.api.fields import plain
 from pumice.api.meta import Raw
 from pumice.api.pods import Pod
-from pumice.api.raw import object_in, text_in
+from pumice.api.raw import key_in, object_in, text_in
 from pumice.api.runtime_classes import RuntimeClass, admit
 from pumice.cli.files.checking import ManifestChecker, registry
 from pumice.cli.files.manifests import Manifest, decode
 from pumice.cli.output import note
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.scheduler.state.usage import STATE_KEY
-from pumice.traces.controlled_job import key_of
 from pumice.traces.jobs import ControlledJobs
 from pumice.webhook.rules.rule import RuleSettings
 
@@ -163,7 +162,7 @@ class SimulationInput:
             registry(),
             self.runtime_classes.admitted,
         )
-        groups = {key_of(group): group for group in self.groups}
+        groups = {key_in(group): group for group in self.groups}
         for job in self.jobs:
             controlled.add(job, groups)
         controlled.take(self.objects.pods)

@@ -43,7 +43,7 @@ class ClaimObjects:
 
     def set_claim(self, claim: PersistentVolumeClaim) -> bool:
         """Add or update a claim; True if a relevant field changed."""
-        key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        key = claim.metadata.key
         old = self.claims.get(key)
         self.claims[key] = claim
         if old is not None and _says_the_same(old, claim):

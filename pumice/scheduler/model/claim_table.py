@@ -198,7 +198,7 @@ class ClaimTable:
         volume = self.objects.volumes.get(claim.spec.volume_name)
         if volume is None or not volume.claim or volume.is_for(claim):
             return f'waits for persistentvolume "{claim.spec.volume_name}"'
-        if volume.claim == f"{claim.metadata.namespace}/{claim.metadata.name}":
+        if volume.claim == claim.metadata.key:
             return (
                 f'names persistentvolume "{volume.name}", which is for a deleted persistentvolumeclaim '
                 "of the same name; remove the uid from the volume's claimRef, or name another volume"

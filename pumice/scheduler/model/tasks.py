@@ -187,7 +187,7 @@ class TaskInfo:
         meta, spec = pod.metadata, pod.spec
         self.namespace = meta.namespace
         self.name = meta.name
-        self.key = f"{meta.namespace}/{meta.name}"
+        self.key = meta.key
         self.shape = shape
         self.labels = meta.labels
         self.role = meta.annotation(keys.TASK_SPEC) or meta.label(keys.TASK_SPEC)

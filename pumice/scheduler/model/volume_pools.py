@@ -45,11 +45,7 @@ class VolumeRecord:
     def is_for(self, claim: PersistentVolumeClaim) -> bool:
         """Whether the volume is reserved for a claim, or bound to it."""
         owner, meta = self.volume.spec.claim_ref, claim.metadata
-        return (
-            owner is not None
-            and self.claim == f"{meta.namespace}/{meta.name}"
-            and owner.uid in ("", meta.uid)
-        )
+        return owner is not None and self.claim == meta.key and owner.uid in ("", meta.uid)
 
     def is_large_enough(self, wanted: WantedVolume) -> bool:
         """Whether it has what a claim asks for that even a volume reserved for it must have."""

@@ -74,7 +74,7 @@ class GangTable:
 
     def set_pod_group(self, group: PodGroup) -> bool:
         """Add or update a PodGroup; True if a relevant field changed."""
-        key = f"{group.metadata.namespace}/{group.metadata.name}"
+        key = group.metadata.key
         job = self.jobs.get(key) or JobInfo(
             group.metadata.namespace, group.metadata.name, self.shares
         )

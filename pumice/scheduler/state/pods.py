@@ -64,7 +64,7 @@ class PodTable:
         old = self.tasks.get(task.key)
         if old is not None and old.uid == task.uid and is_older(task.version, old.version):
             return False
-        named = _gang_named(pod)
+        named = pod.group_key
         is_strange = self._gangs.set_stranger(
             task.key, "" if is_ours else named, pod.spec.scheduler_name
         )
@@ -274,9 +274,3 @@ def _changed_by(task: TaskInfo, node: str) -> Cause:
     """What a pod changes that comes, changes or goes, and is or was on a node."""
     causes = _ON_NODES if node else Cause.SHARES
     return causes | Cause.CLAIMS if task.shape.claims else causes
-
-
-def _gang_named(pod: Pod) -> str:
-    """Key of the PodGroup that a pod names; empty for none."""
-    name = pod.group
-    return f"{pod.metadata.namespace}/{name}" if name else ""

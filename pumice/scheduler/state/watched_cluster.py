@@ -216,7 +216,7 @@ class ClusterState:
         """Add or update a claim."""
         changed = self.claims.objects.set_claim(claim)
         if changed:
-            self.pods.touch_claimants(f"{claim.metadata.namespace}/{claim.metadata.name}")
+            self.pods.touch_claimants(claim.metadata.key)
         return self.parked.changed(changed, Cause.CLAIMS)
 
     def remove_claim(self, namespace: str, name: str) -> bool:

@@ -238,7 +238,7 @@ class ClaimBinder:
                 del self._of_pod[key]
 
     def _claim_changed(self, meta: ObjectMeta, _obj: object) -> None:
-        self._wake(self._of_claim.get(f"{meta.namespace}/{meta.name}", ()))
+        self._wake(self._of_claim.get(meta.key, ()))
 
     def _volume_changed(self, _meta: ObjectMeta, volume: PersistentVolume) -> None:
         owner = volume.spec.claim_ref

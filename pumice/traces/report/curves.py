@@ -7,7 +7,7 @@ from math import log10
 import numpy as np
 
 from pumice.traces.measures import Measures
-from pumice.traces.records import Past, QueueSamples, Samples
+from pumice.traces.records import Past, Samples
 from pumice.traces.report.charts import (
     HEIGHT,
     LEFT,
@@ -138,7 +138,7 @@ def shares(past: Past, span: Span, ranks: dict[str, int]) -> Chart:
     names = sorted(samples.queues, key=lambda name: (ranks.get(name, len(ranks)), name))[:COLOURS]
     columns = [_dominant(samples, samples.queues[name].used) for name in names]
     deserved = [
-        (number, _deserved(samples, samples.queues[name]))
+        (number, _dominant(samples, samples.queues[name].deserved))
         for number, name in enumerate(names)
         if samples.queues[name].deserved
     ]
@@ -178,7 +178,3 @@ def _dominant(samples: Samples, amounts: Mapping[str, "array[int]"]) -> Floats:
     count = len(samples.moments)
     parts = [_part(amounts, samples.capacity, resource, count) for resource in amounts]
     return np.max(parts, axis=0) if parts else np.zeros(count)
-
-
-def _deserved(samples: Samples, queue: QueueSamples) -> Floats:
-    return _dominant(samples, queue.deserved)

@@ -7,10 +7,10 @@ from typing import Any
 
 from pumice.api.durations import human_duration
 from pumice.traces.job_measures import JobMeasures
+from pumice.traces.thresholds import paths_of
 
 _RATIOS = ("utilization", "fragmentation", "goodput")
 _TIMES = ("makespan", "wait", "turnaround", "below_deserved", "wait_by")
-_APART = ("wait_by", "is_whole")
 _GROUPS = {
     "queue": "Wait by queue",
     "size": "Wait by pods of the job",
@@ -49,15 +49,6 @@ class FigureRow:
     cells: list[Cell]
 
 
-def paths_of(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The path of each number of a summary, in order."""
-    for name, value in summary.items():
-        if isinstance(value, Mapping):
-            yield from ((name, *rest) for rest in paths_of(value))
-        else:
-            yield (name,)
-
-
 def rows_of_summary(
     summaries: Sequence[Mapping[str, Any]], differences: Mapping[str, Any] | None
 ) -> list[FigureRow]:
@@ -65,7 +56,7 @@ def rows_of_summary(
     paths: dict[tuple[str, ...], None] = {}
     many: Counter[str] = Counter()
     for path in (path for each in summaries for path in paths_of(each)):
-        if path[0] not in _APART and path not in paths and many[path[0]] < _ROWS:
+        if path[0] != "wait_by" and path not in paths and many[path[0]] < _ROWS:
             paths[path] = None
             many[path[0]] += 1
     rows = []

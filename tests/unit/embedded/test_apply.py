@@ -7,11 +7,11 @@ import pytest
 
 from pumice.api.crds import all_crds
 from pumice.api.kinds import CONFIG_MAP, JOB, Kind
+from pumice.api.raw import merged
 from pumice.cli.development.dev_cluster import StoreView
 from pumice.embedded import EmbeddedCluster, fieldsets
 from pumice.embedded.apply import apply
 from pumice.embedded.fieldtypes import field_type
-from pumice.embedded.patches import merge
 from pumice.embedded.resources import Call, Resource
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Version
@@ -51,7 +51,7 @@ class Applied:
     def manifest(self, parts: dict[str, Any]) -> dict[str, Any]:
         kind = self._resource.kind
         base = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "o"}}
-        return dict(merge(base, copy.deepcopy(parts)))
+        return dict(merged(base, copy.deepcopy(parts)))
 
     def apply(self, manager: str, parts: dict[str, Any], **options: Any) -> Version:
         call = self.call(manager, **options)
@@ -62,7 +62,7 @@ class Applied:
         if self.current() is None:
             self._objects.create(call, self.manifest(patch))
         else:
-            self._objects.change(call, lambda old: merge(old.copy(), patch))
+            self._objects.change(call, lambda old: merged(old, patch))
 
     def owners(self) -> dict[str, list[str]]:
         version = self.current()
@@ -284,7 +284,7 @@ def test_what_was_not_set_by_a_user_follows_where_writes_are_recorded_from_the_s
 
     assert objects.change(call, scaled).obj["spec"]["minAvailable"] == 2
     status = Call(resource, "default", "j", subresource="status", manager="controller")
-    changed = objects.change(status, lambda old: merge(old.copy(), {"status": {"running": 1}})).obj
+    changed = objects.change(status, lambda old: merged(old, {"status": {"running": 1}})).obj
     entries = {each["manager"]: each for each in changed["metadata"]["managedFields"]}
     assert entries["controller"]["subresource"] == "status"
     assert entries["controller"]["fieldsV1"] == {"f:status": {"f:running": {}}}

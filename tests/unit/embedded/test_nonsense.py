@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from pumice.api.raw import merged
 from pumice.embedded.apply import apply
-from pumice.embedded.patches import JSON_PATCH, STRATEGIC_PATCH, merge, patched
+from pumice.embedded.patches import JSON_PATCH, STRATEGIC_PATCH, patched
 from pumice.embedded.resources import Call
 from pumice.embedded.statuses import ApiStatusError
 from pumice.embedded.storage import Version
@@ -147,7 +148,7 @@ def test_nonsense_in_changes_is_refused_or_kept(manifest: dict[str, Any]) -> Non
             apply(store.objects, change, bad)
         elif number % 3 == 1:
             change.subresource = "status" if call.resource.subresource("status") else ""
-            store.objects.change(change, lambda old: merge(old.copy(), bad))
+            store.objects.change(change, lambda old: merged(old, bad))
         else:
             store.objects.update(change, bad)
 
