@@ -44,8 +44,6 @@ def become(
         _show(root, mount, spec["hidden"])
     syscalls.pivot(root.path)
     os.chdir(spec["folder"])
-    for name, limit in spec["limits"].items():
-        resource.setrlimit(getattr(resource, name), (limit, limit))
     null = os.open("/dev/null", os.O_RDONLY)
     _execute(spec, (null, output, output))
 
@@ -77,8 +75,6 @@ def join(spec: dict[str, Any], first: int, descriptors: list[int]) -> NoReturn:
         _forward(child)
     for each in cgroups:
         os.write(each, b"0")
-    for name, limit in spec["limits"].items():
-        resource.setrlimit(getattr(resource, name), (limit, limit))
     os.setsid()
     if spec["tty"]:
         standard = [_terminal(spec, standard[0])] * 3
@@ -124,6 +120,8 @@ def _execute(
     spec: dict[str, Any], standard: tuple[int, int, int], *, ends_with_parent: bool = False
 ) -> NoReturn:
     """Become a user and a program."""
+    for limited, limit in spec["limits"].items():
+        resource.setrlimit(getattr(resource, limited), (limit, limit))
     environment = {"PATH": PATH, "HOSTNAME": socket.gethostname(), **spec["environment"]}
     name, group, home = _account(spec["user"])
     environment.setdefault("HOME", home)

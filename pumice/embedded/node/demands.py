@@ -113,8 +113,7 @@ def _problem(path: str, why: str) -> FieldError:
 def _no_such(kind: str, number: int, mode: Mode) -> str:
     if not mode.is_full:
         return f"pods run as you alone here, not as {kind} {number}; {_FULL}"
-    extents = mode.users if kind == "user" else mode.groups
-    last = max(first + count for first, _, count in extents) - 1
+    last = max(each.stop for each in mode.numbers(kind)) - 1
     file = "/etc/subuid" if kind == "user" else "/etc/subgid"
     return (
         f"there is no {kind} {number} here, the last is {last}; a longer range in {file} gives more"
@@ -123,15 +122,12 @@ def _no_such(kind: str, number: int, mode: Mode) -> str:
 
 def _of_security(context: Raw, path: str, mode: Mode) -> Iterator[FieldError]:
     """Users and groups that the node's user namespace does not have."""
-    users = [("runAsUser", context.get("runAsUser"))]
-    groups = [(field, context.get(field)) for field in ("runAsGroup", "fsGroup")]
-    groups += [("supplementalGroups", each) for each in context.get("supplementalGroups") or ()]
-    for field, number in users:
-        if number is not None and not mode.has_user(int(number)):
-            yield _problem(f"{path}.{field}", _no_such("user", number, mode))
-    for field, number in groups:
-        if number is not None and not mode.has_group(int(number)):
-            yield _problem(f"{path}.{field}", _no_such("group", number, mode))
+    named = [(field, context.get(field)) for field in ("runAsUser", "runAsGroup", "fsGroup")]
+    named += [("supplementalGroups", each) for each in context.get("supplementalGroups") or ()]
+    for field, number in named:
+        kind = "user" if field == "runAsUser" else "group"
+        if number is not None and not any(int(number) in each for each in mode.numbers(kind)):
+            yield _problem(f"{path}.{field}", _no_such(kind, number, mode))
     if context.get("sysctls"):
         yield _problem(f"{path}.sysctls", "sysctls are not set; leave them out")
 

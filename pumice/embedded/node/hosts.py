@@ -37,10 +37,10 @@ class NamedPod:
         """Its namespace."""
         return str(self.manifest["metadata"]["namespace"])
 
-    @property
-    def host(self) -> str:
-        """Its host name."""
-        return str(self.manifest["spec"].get("hostname") or self.manifest["metadata"]["name"])[:63]
+
+def host_name(pod: Raw) -> str:
+    """The host name of a pod."""
+    return str(pod["spec"].get("hostname") or pod["metadata"]["name"])[:63]
 
 
 def host_files(pods: Iterable[NamedPod], services: Iterable[Raw]) -> dict[str, str]:
@@ -54,9 +54,9 @@ def host_files(pods: Iterable[NamedPod], services: Iterable[Raw]) -> dict[str, s
 
 
 def _own(pod: NamedPod) -> str:
-    domain = pod.manifest["spec"].get("subdomain")
-    full = f"{pod.host}.{domain}.{pod.namespace}.{_DOMAIN} " if domain else ""
-    return f"{pod.address} {full}{pod.host}\n"
+    host, domain = host_name(pod.manifest), pod.manifest["spec"].get("subdomain")
+    full = f"{host}.{domain}.{pod.namespace}.{_DOMAIN} " if domain else ""
+    return f"{pod.address} {full}{host}\n"
 
 
 def _aliases(pod: NamedPod) -> str:
@@ -89,7 +89,9 @@ def _published(pods: list[NamedPod], services: Iterable[Raw]) -> dict[str, str]:
         found = lines.setdefault(namespace, [])
         for pod in chosen:
             if is_headless and pod.manifest["spec"].get("subdomain") == name:
-                found.append(f"{pod.address} {_forms(f'{pod.host}.{name}', namespace)}\n")
+                found.append(
+                    f"{pod.address} {_forms(f'{host_name(pod.manifest)}.{name}', namespace)}\n"
+                )
             found.append(f"{pod.address} {_forms(name, namespace)}\n")
     return {namespace: "".join(found) for namespace, found in lines.items()}
 

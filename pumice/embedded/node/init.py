@@ -14,7 +14,6 @@ import selectors
 import shutil
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from typing import NoReturn
@@ -324,8 +323,8 @@ class FirstProcess:
                 continue
             if self._pids.get(process.name) == pid:
                 del self._pids[process.name]
-            if process.pipe >= 0:
-                self._hear_all(process)
+            while process.pipe >= 0:
+                self._hear(process.pipe)
             if process.said:
                 continue
             code = os.waitstatus_to_exitcode(status)
@@ -336,10 +335,6 @@ class FirstProcess:
                 "message": _read(process.told),
             }
             _send(self._channel, event)
-
-    def _hear_all(self, process: _Process) -> None:
-        while process.pipe >= 0:
-            self._hear(process.pipe)
 
     def _signal(self, request: Raw, _: list[int]) -> Raw:
         for name in request["names"]:
@@ -380,12 +375,6 @@ def _told(error: BaseException) -> str:
 
 
 def _read(file: str) -> str:
-    if not file:
-        return ""
     with contextlib.suppress(OSError), open(file, "rb") as stream:
         return stream.read(_MOST_MESSAGE).decode(errors="replace")
     return ""
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])

@@ -280,11 +280,11 @@ class Kubelet:
         is_deleted = bool(metadata.get("deletionTimestamp"))
         if pod is None:
             phase = (manifest.get("status") or {}).get("phase")
-            if phase in ("Succeeded", "Failed") or is_deleted:
-                if is_deleted:
-                    self._delete_unknown(manifest)
-                return
-            self._begin(manifest)
+            if is_deleted:
+                with suppress(ApiStatusError):
+                    self._store.delete(kinds.POD, metadata["name"], metadata["namespace"], grace=0)
+            elif phase not in ("Succeeded", "Failed"):
+                self._begin(manifest)
             return
         before = pod.manifest["metadata"]
         pod.manifest = manifest
@@ -297,11 +297,6 @@ class Kubelet:
         elif any(before.get(key) != metadata.get(key) for key in ("labels", "annotations")):
             self._spawn(pod.refresh())
             self.names_changed()
-
-    def _delete_unknown(self, manifest: Obj) -> None:
-        metadata = manifest["metadata"]
-        with suppress(ApiStatusError):
-            self._store.delete(kinds.POD, metadata["name"], metadata["namespace"], grace=0)
 
     def _begin(self, manifest: Obj) -> None:
         found = list(problems(manifest["spec"], "spec", self.machine.mode, self.machine.allowed))

@@ -31,11 +31,7 @@ class Links:
     def add_bridge(self, name: str) -> None:
         """Add a bridge."""
         info = _nested(_LINK_INFO, _attribute(_KIND, b"bridge"))
-        self._ask(
-            _NEW_LINK,
-            _INTERFACE.pack(0, 0, 0, 0, 0) + _text(_NAME, name) + info,
-            _CREATE | _EXCLUSIVE,
-        )
+        self._ask(_NEW_LINK, _INTERFACE.pack(0, 0, 0, 0, 0) + _text(_NAME, name) + info)
 
     def add_pair(self, name: str, bridge: int, peer: str, namespace: int) -> None:
         """Add a pair of interfaces.
@@ -55,30 +51,26 @@ class Links:
         info = _nested(_LINK_INFO, _attribute(_KIND, b"veth") + data)
         master = _attribute(_MASTER, struct.pack("=I", bridge))
         body = _INTERFACE.pack(0, 0, 0, _UP, _UP) + _text(_NAME, name) + master + info
-        self._ask(_NEW_LINK, body, _CREATE | _EXCLUSIVE)
+        self._ask(_NEW_LINK, body)
 
     def set_up(self, name: str) -> None:
         """Let an interface send and receive."""
-        self._ask(_NEW_LINK, _INTERFACE.pack(0, 0, socket.if_nametoindex(name), _UP, _UP), 0)
+        self._ask(_NEW_LINK, _INTERFACE.pack(0, 0, socket.if_nametoindex(name), _UP, _UP), flags=0)
 
     def add_address(self, name: str, address: str, prefix: int) -> None:
         """Give an interface an IPv4 address."""
         packed = socket.inet_aton(address)
         body = struct.pack("=BBBBI", socket.AF_INET, prefix, 0, 0, socket.if_nametoindex(name))
-        self._ask(
-            _NEW_ADDRESS,
-            body + _attribute(1, packed) + _attribute(2, packed),
-            _CREATE | _EXCLUSIVE,
-        )
+        self._ask(_NEW_ADDRESS, body + _attribute(1, packed) + _attribute(2, packed))
 
     def add_default_route(self, gateway: str) -> None:
         """Send what goes to no neighbour to a gateway."""
         main, boot, unicast = 254, 3, 1
         body = struct.pack("=BBBBBBBBI", socket.AF_INET, 0, 0, 0, main, boot, 0, unicast, 0)
         route = body + _attribute(5, socket.inet_aton(gateway))
-        self._ask(_NEW_ROUTE, route, _CREATE | _EXCLUSIVE)
+        self._ask(_NEW_ROUTE, route)
 
-    def _ask(self, kind: int, body: bytes, flags: int) -> None:
+    def _ask(self, kind: int, body: bytes, flags: int = _CREATE | _EXCLUSIVE) -> None:
         self._number += 1
         header = _HEADER.pack(
             _HEADER.size + len(body), kind, _REQUEST | _ACKNOWLEDGE | flags, self._number, 0

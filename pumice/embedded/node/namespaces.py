@@ -61,13 +61,10 @@ class Mode:
             return f"full ({how}: pods may have any user)"
         return "single user (pods run as you, who are root in them)"
 
-    def has_user(self, number: int) -> bool:
-        """Whether a pod may have a user."""
-        return any(inside <= number < inside + count for inside, _, count in self.users)
-
-    def has_group(self, number: int) -> bool:
-        """Whether a pod may have a group; only in full mode may it have several."""
-        return any(inside <= number < inside + count for inside, _, count in self.groups)
+    def numbers(self, kind: str) -> list[range]:
+        """Each `user`, or each `group`, that a pod may have; only in full mode may it have several groups."""
+        extents = self.users if kind == "user" else self.groups
+        return [range(inside, inside + count) for inside, _, count in extents]
 
 
 def mode_here() -> Mode:

@@ -15,6 +15,7 @@ import structlog
 from pumice.api.meta import Raw, format_time
 from pumice.embedded.node import volumes
 from pumice.embedded.node.environment import MissingObjectError, Objects
+from pumice.embedded.node.hosts import host_name
 from pumice.embedded.node.machine import Machine
 from pumice.embedded.node.namespaces import NodeError
 from pumice.embedded.node.pod_processes import PodProcesses
@@ -195,11 +196,10 @@ class ProcessPod:
         await self._when_there(self._read_files)
         high, low = divmod(self._number % 65_000 + 2, 256)
         address = f"10.244.{high}.{low}"
-        host = str(self._spec.get("hostname") or self.name)[:63]
         await machine.namespaces.ask(
             "pod",
             pod=self.key,
-            hostname=host,
+            hostname=host_name(self.manifest),
             interface=f"veth{self._number}",
             address=address,
             most=machine.size,

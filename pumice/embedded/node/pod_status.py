@@ -47,7 +47,6 @@ class ContainerRun:
 
     def status(self) -> Raw:
         """Its entry in the pod's status."""
-        done = self.is_over and self.code == 0
         found = {
             "name": self.name,
             "image": self.manifest.get("image", ""),
@@ -59,8 +58,6 @@ class ContainerRun:
         }
         if self.last:
             found["lastState"] = self.last
-        if done and not self.is_sidecar:
-            found["ready"] = False
         return found
 
 

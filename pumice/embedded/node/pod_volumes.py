@@ -73,7 +73,8 @@ class PodVolumes:
         """
         for number, volume in enumerate(self._volumes):
             if "emptyDir" in volume or len(volume) == 1:
-                size = volumes.size_of(volume, self._machine.size)
+                limit = (volume.get("emptyDir") or {}).get("sizeLimit")
+                size = volumes.size_of(limit, self._machine.size)
                 message = f'Usage of EmptyDir volume "{volume["name"]}" exceeds the limit "{size}"'
                 await self._machine.namespaces.ask(
                     "empty",

@@ -38,16 +38,9 @@ _UNKNOWN = 65534
 _ONLY_READ = ("sys", "sysrq-trigger", "irq", "bus", "fs")
 """Parts of `/proc` by which the machine is changed."""
 _HIDDEN = (
-    *(
-        "proc/acpi",
-        "proc/asound",
-        "proc/kcore",
-        "proc/keys",
-        "proc/latency_stats",
-        "proc/sched_debug",
-    ),
-    *("proc/scsi", "proc/timer_list", "proc/timer_stats", "sys/firmware"),
-)
+    "proc/acpi", "proc/asound", "proc/kcore", "proc/keys", "proc/latency_stats", "proc/sched_debug",
+    "proc/scsi", "proc/timer_list", "proc/timer_stats", "sys/firmware",
+)  # fmt: skip
 """What tells too much about the machine, as other container runtimes hide it."""
 _WITHOUT_SOCKETS = ("exfat", "iso9660", "msdos", "vfat")
 """File systems that can hold no socket."""

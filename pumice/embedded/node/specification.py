@@ -52,7 +52,7 @@ class ContainerSpecification:
         given = volumes.mounts_of(self.pod, self.container, self.machine.allowed, variables, files)
         return self._as_user() | {
             "layers": list(self._layers()),
-            "size": self._size(),
+            "size": volumes.size_of(self._limits().get("ephemeral-storage"), self.machine.size),
             "mounts": [asdict(each) for each in [*self._own_mounts(), *given]],
             "folder": self._folder(),
             "is_root_read_only": bool(self._own("readOnlyRootFilesystem")),
@@ -97,11 +97,6 @@ class ContainerSpecification:
     def _folder(self) -> str:
         default = "/" if self._layers() else self.machine.working
         return posixpath.normpath(f"/{self.container.get('workingDir') or default}")
-
-    def _size(self) -> int:
-        limit = self._limits().get("ephemeral-storage")
-        asked = parse_milli(str(limit)) // 1000 if limit is not None else 0
-        return min(asked, self.machine.size) if asked > 0 else self.machine.size
 
     def _own_mounts(self) -> list[volumes.ContainerMount]:
         """Files of names, the termination message, and the caller's folder where pods would not see it."""

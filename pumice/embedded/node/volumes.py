@@ -77,9 +77,8 @@ def files_of(pod: Raw, volume: Raw, objects: Objects, room: Mapping[str, str]) -
     return {path: (content, mode | _READABLE_BY_GROUP) for path, (content, mode) in found.items()}
 
 
-def size_of(volume: Raw, most: int) -> int:
-    """How many bytes an `emptyDir` holds."""
-    limit = (volume.get("emptyDir") or {}).get("sizeLimit")
+def size_of(limit: object, most: int) -> int:
+    """How many bytes a volume or a container may hold, with a limit that is a quantity or None."""
     asked = parse_milli(str(limit)) // 1000 if limit is not None else 0
     return min(asked, most) if asked > 0 else most
 
