@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 
 from pumice.api.json_words import quoted
+from pumice.api.meta import parse_time
 from pumice.api.remembering import remembered
 
 _NANOSECONDS = {
@@ -85,9 +86,15 @@ def _duration_fault(text: str) -> str:
     return f'time: invalid duration "{text}"'
 
 
-UNKNOWN = "<unknown>"
+_NOT_KNOWN = "<unknown>"
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _YEAR = 365 * _DAY
+
+
+def human_age(timestamp: str | None, now: float) -> str:
+    """How long ago something was, as kubectl shows it."""
+    since = parse_time(timestamp)
+    return _NOT_KNOWN if since is None else human_duration(now - since)
 
 
 def human_duration(seconds: float) -> str:

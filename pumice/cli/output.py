@@ -290,12 +290,3 @@ def write_result(form: Form, data: Any, names: Sequence[str], text: Callable[[],
                 write(name)
         case Form.TEXT:
             write(text())
-
-
-def age(timestamp: str | None, now: float) -> str:
-    """How long ago something was created, as kubectl shows it."""
-    from pumice.api.durations import UNKNOWN, human_duration
-    from pumice.api.meta import parse_time
-
-    created = parse_time(timestamp)
-    return UNKNOWN if created is None else human_duration(now - created)

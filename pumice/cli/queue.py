@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
+from pumice.api.durations import human_age
 from pumice.cli.live.names import complete_queues
 from pumice.cli.live.sessions import read_collection, run
 from pumice.cli.options import ClusterOptions, LabelSelector, ListOutput, OrderOptions, Watch
-from pumice.cli.output import ListForm, ListPrinter, age, table
+from pumice.cli.output import ListForm, ListPrinter, table
 
 HELP = "List queues, open and close them."
 
@@ -140,7 +141,9 @@ def _table(rows: list[Row], wide: bool, now: float) -> str:
     for row in rows:
         cells = [str(row[name]) if row[name] != "" else "-" for name in columns]
         cells += [_amounts(row[name]) for name in ("allocated", "capability")] if wide else []
-        lines.append([*cells, age(row["creationTimestamp"], now), " ".join(row["reason"].split())])
+        lines.append(
+            [*cells, human_age(row["creationTimestamp"], now), " ".join(row["reason"].split())]
+        )
     columns += ["allocated", "capability"] if wide else []
     return table([*columns, "age", "reason"], lines, _COLOURS)
 

@@ -3,19 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from pumice.api.durations import UNKNOWN, human_duration
-from pumice.api.meta import parse_time
+from pumice.api.durations import human_age
 from pumice.embedded.resources import PrinterColumn
 from pumice.embedded.storage import Obj, ResourceKey
 
 Cell = Callable[[Obj, float], Any]
 """An object and the moment in, the cell out."""
+_NOT_KNOWN = "<unknown>"
 Printer = tuple[tuple[PrinterColumn, Cell], ...]
-
-
-def _age(text: str | None, moment: float) -> str:
-    since = parse_time(text)
-    return UNKNOWN if since is None else human_duration(moment - since)
 
 
 def _name(obj: Obj, _moment: float) -> str:
@@ -23,7 +18,7 @@ def _name(obj: Obj, _moment: float) -> str:
 
 
 def _created(obj: Obj, moment: float) -> str:
-    return _age(obj["metadata"].get("creationTimestamp"), moment)
+    return human_age(obj["metadata"].get("creationTimestamp"), moment)
 
 
 NAME = (PrinterColumn("Name", description="Name of the object.", format="name"), _name)
@@ -125,13 +120,13 @@ def _selector(obj: Obj) -> str:
 
 
 def _event_first_seen(event: Obj, moment: float) -> str:
-    return _age(event.get("firstTimestamp") or event.get("eventTime"), moment)
+    return human_age(event.get("firstTimestamp") or event.get("eventTime"), moment)
 
 
 def _event_last_seen(event: Obj, moment: float) -> str:
     series = event.get("series") or {}
     last = series.get("lastObservedTime") or event.get("lastTimestamp")
-    return _age(last, moment) if last else _event_first_seen(event, moment)
+    return human_age(last, moment) if last else _event_first_seen(event, moment)
 
 
 def _event_count(event: Obj) -> str:
@@ -198,13 +193,13 @@ PRINTERS: dict[ResourceKey, Printer] = {
         _column("Version", _at("status", "nodeInfo", "kubeletVersion")),
         _column("Internal-IP", _node_address("InternalIP"), wide=1),
         _column("External-IP", _node_address("ExternalIP"), wide=1),
-        _column("OS-Image", _at("status", "nodeInfo", "osImage", missing=UNKNOWN), wide=1),
+        _column("OS-Image", _at("status", "nodeInfo", "osImage", missing=_NOT_KNOWN), wide=1),
         _column(
-            "Kernel-Version", _at("status", "nodeInfo", "kernelVersion", missing=UNKNOWN), wide=1
+            "Kernel-Version", _at("status", "nodeInfo", "kernelVersion", missing=_NOT_KNOWN), wide=1
         ),
         _column(
             "Container-Runtime",
-            _at("status", "nodeInfo", "containerRuntimeVersion", missing=UNKNOWN),
+            _at("status", "nodeInfo", "containerRuntimeVersion", missing=_NOT_KNOWN),
             wide=1,
         ),
     ),

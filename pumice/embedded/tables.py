@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pumice.api.durations import UNKNOWN, human_duration
-from pumice.api.meta import parse_time
+from pumice.api.durations import human_age
 from pumice.embedded.printers import AGE, NAME, PRINTERS, Cell, Printer
 from pumice.embedded.resources import PrinterColumn, Resource
 from pumice.embedded.storage import Obj, Version
@@ -193,8 +192,7 @@ def _cell(column: PrinterColumn) -> Cell:
         value = found[0]
         match column.type:
             case "date":
-                since = parse_time(value) if isinstance(value, str) else None
-                return UNKNOWN if since is None else human_duration(moment - since)
+                return human_age(value if isinstance(value, str) else None, moment)
             case "integer":
                 return value if type(value) is int else None
             case "number":

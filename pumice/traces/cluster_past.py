@@ -142,7 +142,7 @@ class _Dump:
         named = [("PodGroup", group, each) for group, (_, each) in self._groups.items()]
         named += [("pod", group, pod) for group, pods in self._pods.items() for _, pod in pods]
         others = [
-            (f"{kind} {key(each)}", object_in(each, "metadata").get("annotations"))
+            (f"{kind} {key_in(each)}", object_in(each, "metadata").get("annotations"))
             for kind, group, each in named
             if group and group not in self._jobs
         ]

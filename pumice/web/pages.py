@@ -12,8 +12,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from pumice.api.durations import UNKNOWN, human_duration
-from pumice.api.meta import parse_time
+from pumice.api.durations import human_age
 from pumice.api.quantities import QuantityError, format_milli, parse_milli
 
 Data = dict[str, Any]
@@ -160,7 +159,7 @@ class Pages:
             query=query,
             json=_with(query, format="json"),
             commands=self._commands.of(name, data, namespace),
-            ago=lambda text: _ago(text, now),
+            ago=lambda text: human_age(text, now),
             state=state,
             **more,
         )
@@ -202,10 +201,9 @@ class Pages:
             if known is None or known[0] != gang:
                 since = gang["since"] or ""
                 said = f"{row(gang)}{_SINCE.format(since)}".encode()
-                known = kept[gang["podGroup"]] = gang, (said, parse_time(since))
-            said, moment = known[1]
-            ago = UNKNOWN if moment is None else human_duration(now - moment)
-            found.append(b"%b%b%b" % (said, ago.encode(), _END_OF_ROW))
+                known = kept[gang["podGroup"]] = gang, (said, since)
+            said, since = known[1]
+            found.append(b"%b%b%b" % (said, human_age(since, now).encode(), _END_OF_ROW))
         return b"\n".join(found)
 
     def _groups(self, data: Data) -> Data:
@@ -272,11 +270,6 @@ def _words(key: str) -> str:
     if not key.isalpha():
         return key
     return "".join(f" {each.lower()}" if each.isupper() else each for each in key).strip()
-
-
-def _ago(text: str | None, now: float) -> str:
-    moment = parse_time(text)
-    return UNKNOWN if moment is None else human_duration(now - moment)
 
 
 def _with(query: Query, **more: str) -> str:

@@ -252,7 +252,7 @@ def places(pods: Sequence[Pod]) -> str:
 def sentence(job: Job, group: PodGroup | None, pods: Sequence[Pod]) -> str:
     """Why a Job waits, or where its pods run."""
     state = job.status.state
-    name = f"Job {job.metadata.namespace}/{job.metadata.name}"
+    name = f"Job {job.metadata.key}"
     if is_waiting(job):
         return f"{name} waits: {wait_reason(job, group, pods)}"
     where = places(pods)

@@ -23,7 +23,8 @@ from pumice.api.quantities import QuantityError, format_milli, parse_milli
 from pumice.api.queues import Queue
 from pumice.cli.live.explanation_text import current_condition, is_waiting, sentence
 from pumice.cli.live.failed_pods import attempts_used, failures, last_action, why_of
-from pumice.cli.live.group_details import of_group, of_pods, position
+from pumice.cli.live.group_details import of_group, of_pods
+from pumice.cli.live.log_lines import position
 from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import Figures
 from pumice.scheduler.advice import Advice, advise
@@ -255,7 +256,7 @@ def _gang(
         return _no_numbers() | {"summary": condition.message, "fits": False}
     try:
         simulation = simulate(seen)
-        key = f"PodGroup/{group.metadata.namespace}/{group.metadata.name}"
+        key = f"PodGroup/{group.metadata.key}"
         if why := simulation.left_out.get(key):
             return _no_numbers() | {"notComputed": why}
         advice = advise(simulation, seen.objects, group, now, other_queues=seen.sees_queues)

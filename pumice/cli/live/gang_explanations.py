@@ -19,7 +19,8 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.cli.live import explanations
 from pumice.cli.live.failed_pods import last_lines
-from pumice.cli.live.group_details import of_group, of_pods, position
+from pumice.cli.live.group_details import of_group, of_pods
+from pumice.cli.live.log_lines import position
 from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import Change, Follower, joined
 from pumice.cli.live.watched import WatchedCluster

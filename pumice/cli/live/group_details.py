@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pumice.api import keys
-from pumice.api.meta import number_in
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod, PodCondition
 from pumice.api.quantities import QuantityError
@@ -107,10 +105,3 @@ def _pod(pod: Pod) -> Explanation:
         "reason": said.reason,
         "message": said.message or why_of(pod),
     }
-
-
-def position(pod: Pod) -> tuple[str, int, str]:
-    """Sort key of a pod: its task, its index, and its name."""
-    index = pod.metadata.label(keys.TASK_INDEX) or pod.metadata.annotation(keys.TASK_INDEX)
-    task = pod.metadata.annotation(keys.TASK_SPEC)
-    return task, number_in(index) or 0, pod.metadata.name

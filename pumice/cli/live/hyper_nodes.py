@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pumice.api.fields import plain
-from pumice.api.messages import listed
+from pumice.api.messages import counted, listed
 from pumice.api.quantities import MILLI, format_milli, parse_milli
 from pumice.api.requests import Amounts
 from pumice.cli.exits import UserError
@@ -90,7 +90,7 @@ def _all(domains: Mapping[str, Domain], outside: Sequence[str]) -> str:
     if not domains:
         return "There are no HyperNodes"
     tiers = len({each.tier for each in domains.values()})
-    found = f"{_count(len(domains), 'HyperNode')} of {_count(tiers, 'tier')}"
+    found = f"{counted(len(domains), 'HyperNode')} of {counted(tiers, 'tier')}"
     if not outside:
         return f"{found}; every ready node is in one"
     more = f", and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
@@ -102,10 +102,6 @@ def _one(domain: Domain) -> str:
     around = [each.name for each in domain.and_above() if each.name][1:]
     where = f", in {listed(around, ', in ')}" if around else ""
     return f"HyperNode {domain.name} is of tier {domain.tier}{name}{where}"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _quantities(amounts: Amounts, has: Amounts) -> dict[str, str]:

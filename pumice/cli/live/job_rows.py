@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import keys
+from pumice.api.durations import human_age
 from pumice.api.failures import without_failures
 from pumice.api.jobs import Job
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.cli.live.explanation_text import is_waiting, lacks_pods, wait_reason
-from pumice.cli.output import age, table
+from pumice.cli.output import table
 
 if TYPE_CHECKING:
     from pumice.cli.live.observed import ReadableCluster
@@ -140,7 +141,7 @@ def _cells(row: Row, namespaces: bool, wide: bool, now: float) -> list[str]:
     cells = [row["namespace"]] if namespaces else []
     cells += [row["name"], row["queue"], row["phase"] or "-", str(row["minAvailable"])]
     cells += [f"{row['running']}/{row['replicas']}", _position(row)]
-    cells.append(age(row["creationTimestamp"], now))
+    cells.append(human_age(row["creationTimestamp"], now))
     if wide:
         cells += [str(row[name]) for name in ("pending", "succeeded", "failed", "retries")]
         cells.append(row["priorityClassName"] or "-")
@@ -162,7 +163,7 @@ def details_text(found: Row, now: float) -> str:
         ("Queue", found["queue"]),
         ("Position", f"{position} of the gangs that wait in the queue" if position != "-" else "-"),
         ("Running", f"{found['running']}/{found['replicas']}, at least {found['minAvailable']}"),
-        ("Age", age(found["creationTimestamp"], now)),
+        ("Age", human_age(found["creationTimestamp"], now)),
         ("Reason", " ".join(found["reason"].split()) or "-"),
     ]
     text = [f"{name + ':':<10}{value}" for name, value in lines]

@@ -28,7 +28,7 @@ Change = tuple[Subject | None, Subject | None]
 
 _SCHEDULER = ("volcano",)
 
-_MANY = 5000
+MOST_CHANGES = 5000
 """Changes that are followed at most; after more a new simulation is made."""
 
 TRIES = 25
@@ -89,7 +89,7 @@ def joined(
     before: Sequence[Change] | None, more: Sequence[Change] | None
 ) -> Sequence[Change] | None:
     """Changes with later ones; None if they are more than a simulation follows."""
-    if before is None or more is None or len(before) + len(more) > _MANY:
+    if before is None or more is None or len(before) + len(more) > MOST_CHANGES:
         return None
     return [*before, *more]
 

@@ -12,6 +12,7 @@ from pumice.api.fields import plain
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.nodes import with_system_classes
 from pumice.api.queues import Queue
+from pumice.api.raw import key_in
 from pumice.cli import exits
 from pumice.cli.exits import UserError
 from pumice.cli.files.checking import ManifestChecker
@@ -63,10 +64,7 @@ async def _tried(manifest: Manifest, cluster: ClusterOptions, config: Config) ->
         raise UserError(f"there is no namespace {namespace}; create it, or name another one")
     job = _admitted(manifest, str(namespace), seen)
     name = job["metadata"]["name"]
-    if any(
-        (each["metadata"]["namespace"], each["metadata"]["name"]) == (namespace, name)
-        for each in known.jobs
-    ):
+    if f"{namespace}/{name}" in map(key_in, known.jobs):
         raise UserError(
             f"Job {namespace}/{name} exists; `pumice explain job {name} --forecast` says when it starts"
         )

@@ -17,7 +17,7 @@ from pumice.api.pods import Pod
 from pumice.api.queues import Queue
 from pumice.api.volumes import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.cli.live.observed import ReadableCluster, has_claims, implied_queues, saved_usage
-from pumice.cli.live.simulated import Change
+from pumice.cli.live.simulated import MOST_CHANGES, Change
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, Forbidden, NotFound
@@ -49,9 +49,6 @@ _VOLUMES = {
     kinds.STORAGE_CLASS,
     kinds.CSI_NODE,
 }
-
-_MANY = 5000
-"""Changes that are kept for the simulation."""
 
 _BEAT_SECONDS = 2.0
 _ANSWER_SECONDS = 5.0
@@ -181,8 +178,7 @@ class WatchedCluster:
 
     def _note(self, kind: Kind, old: Any, new: Any) -> None:
         if kind is not kinds.JOB and self._changes is not None:
-            is_followed = kind in _FOLLOWED and len(self._changes) < _MANY
-            if is_followed:
+            if kind in _FOLLOWED and len(self._changes) < MOST_CHANGES:
                 self._changes.append((old, new))
             else:
                 self._changes = None
@@ -227,14 +223,7 @@ class WatchedCluster:
         objects.priority_classes = self.all(kinds.PRIORITY_CLASS)
         found.sees_queues = kinds.QUEUE not in self._forbidden
         objects.queues = self.all(kinds.QUEUE) if found.sees_queues else implied_queues(objects)
-        needed = {
-            kinds.NODE,
-            kinds.POD_GROUP,
-            kinds.POD,
-            kinds.QUEUE,
-            kinds.PRIORITY_CLASS,
-            kinds.JOB,
-        }
+        needed = {*_FOLLOWED, kinds.PRIORITY_CLASS, kinds.JOB}
         if found.sees_cluster:
             objects.namespaces = self.all(kinds.NAMESPACE)
             objects.claims = self.all(kinds.PERSISTENT_VOLUME_CLAIM)

@@ -22,6 +22,7 @@ _ZONE = "topology.kubernetes.io/zone"
 _USER = ("user", "owner")
 """Labels or annotations of a Job that name its user, as clusters have it; the first one counts."""
 
+_OF_GANGS = ("queue", "position", "gangsWaiting", "summary", "message", "numbers", "phase")
 _OF_QUOTAS = ("requests.", "limits.", "count/", "pods")
 
 
@@ -120,13 +121,7 @@ def gang_row(gang: Data, group: Data, ahead: Sequence[Data]) -> Data:
     """A gang of the view of what waits."""
     return {
         **group,
-        "queue": gang["queue"],
-        "position": gang["position"],
-        "gangsWaiting": gang["gangsWaiting"],
-        "summary": gang["summary"],
-        "message": gang["message"],
-        "numbers": gang["numbers"],
-        "phase": gang["phase"],
+        **{key: gang[key] for key in _OF_GANGS},
         "ahead": [{"podGroup": each["podGroup"], "needs": each["needs"]} for each in ahead],
     }
 
