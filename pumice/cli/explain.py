@@ -314,16 +314,10 @@ class _ExplainRun:
 
     async def _add_logs(self, client: "Client", found: Any, pods: "list[Pod]") -> None:
         """Add the last lines of pods, if they are asked for and the user may read them."""
-        from pumice.cli.live.failed_pods import last_lines
-        from pumice.cluster.errors import Forbidden
+        from pumice.cli.live.failed_pods import add_last_lines
 
-        if not self.logs:
-            return
-        try:
-            only_failed = "job" in found
-            found["logs"] = await last_lines(client, pods, self.logs, only_failed=only_failed)
-        except Forbidden:
-            found["notAllowed"] = [*found["notAllowed"], "pods/log"]
+        if self.logs:
+            await add_last_lines(client, found, pods, self.logs, only_failed="job" in found)
 
     def print_hyper_nodes(self, objects: "ClusterObjects", forbidden: list[str]) -> None:
         """Print the tree of HyperNodes, or a part of it."""

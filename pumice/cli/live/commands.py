@@ -230,21 +230,24 @@ def _is_asked_already(operation: Operation, raw: Raw, state: str) -> bool:
     return state in operation.accepted and annotations.get(CLOSED_BY_PARENT) != "true"
 
 
-async def _create(client: "Client", operation: Operation, raw: Raw, namespace: str) -> Raw:
-    meta, kind = raw["metadata"], operation.kind
-    owner = {"apiVersion": kind.api_version, "kind": kind.kind, "name": meta["name"]}
+def command_for(raw: Raw, action: str, namespace: str) -> Raw:
+    """A Command for a Job or a queue."""
+    meta = raw["metadata"]
+    owner = {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "name": meta["name"]}
     owner |= {"uid": meta["uid"], "controller": True}
-    command = {
-        "apiVersion": COMMAND.api_version,
-        "kind": COMMAND.kind,
+    return COMMAND.type_meta | {
         "metadata": {
-            "generateName": f"{meta['name']}-{operation.action.lower()}-",
+            "generateName": f"{meta['name']}-{action.lower()}-",
             "namespace": namespace,
             "ownerReferences": [owner],
         },
-        "action": operation.action,
+        "action": action,
         "target": owner,
     }
+
+
+async def _create(client: "Client", operation: Operation, raw: Raw, namespace: str) -> Raw:
+    command = command_for(raw, operation.action, namespace)
     try:
         return await client.create(COMMAND, command, namespace)
     except NotFound as error:

@@ -79,20 +79,20 @@ def last_action(events: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-async def last_lines(
-    client: "Client", pods: Sequence[Pod], number: int, *, only_failed: bool
-) -> list[Data]:
-    """The last lines of pods: of the first pod of each failure, and of containers that were restarted after one.
+async def add_last_lines(
+    client: "Client", explanation: Data, pods: Sequence[Pod], number: int, *, only_failed: bool
+) -> None:
+    """Add the last lines of pods to an explanation: of the first pod of each failure, and of containers that were restarted after one.
 
     Args:
         client: The connection.
+        explanation: The explanation; it says so where the user may not read logs.
         pods: The pods.
         number: Number of lines of each.
         only_failed: Whether a pod without failures has no lines either.
-
-    Raises:
-        Forbidden: The user may not read logs.
     """
+    from pumice.cluster.errors import Forbidden
+
     shown = {group.pods[0] for group in grouped(pods)}
     found: list[Data] = []
     for pod in pods:
@@ -105,9 +105,12 @@ async def last_lines(
         found = [
             _source(pod, each.name) for pod in pods for each in pod.status.container_statuses or ()
         ]
-    for each in found[:_PODS]:
-        each |= await _tail(client, each, number)
-    return found[:_PODS]
+    try:
+        for each in found[:_PODS]:
+            each |= await _tail(client, each, number)
+        explanation["logs"] = found[:_PODS]
+    except Forbidden:
+        explanation["notAllowed"] = [*explanation["notAllowed"], "pods/log"]
 
 
 def _source(pod: Pod, container: str, *, previous: bool = False) -> Data:

@@ -18,7 +18,7 @@ from pumice.api.meta import controller_of, format_time
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.cli.live import explanations
-from pumice.cli.live.failed_pods import last_lines
+from pumice.cli.live.failed_pods import add_last_lines
 from pumice.cli.live.group_details import of_group, of_pods
 from pumice.cli.live.log_lines import position
 from pumice.cli.live.observed import ReadableCluster
@@ -217,12 +217,7 @@ class GangExplanations:
         if asked.lines:
             pod = asked.pod
             chosen = [each for each in pods if not pod or each.metadata.name == pod]
-            try:
-                found["logs"] = await last_lines(
-                    self._client, chosen, asked.lines, only_failed=not pod
-                )
-            except Forbidden:
-                found["notAllowed"] = [*found["notAllowed"], "pods/log"]
+            await add_last_lines(self._client, found, chosen, asked.lines, only_failed=not pod)
         return found
 
 

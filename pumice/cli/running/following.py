@@ -13,6 +13,7 @@ from pumice.api import keys, kinds
 from pumice.api.fields import plain
 from pumice.api.messages import counted, listed
 from pumice.api.meta import Raw
+from pumice.api.raw import key_in
 from pumice.cli.exits import FINE, INTERRUPTED, REFUSED, UserError
 from pumice.cli.output import note, table, write
 from pumice.cli.running.local import NODE_ENDED
@@ -145,6 +146,11 @@ class _RunFollower:
             if (kind := kinds.of_object(each.object)) in WATCHED and kind is not None
         ]
 
+    @property
+    def _store(self) -> "Store":
+        assert self.cluster is not None
+        return self.cluster.store
+
     def note(self, change: "StoredWrite") -> None:
         """A write; called inside of it."""
         self._quiet = 0.0
@@ -187,12 +193,11 @@ class _RunFollower:
 
     def waiting(self) -> list[tuple[str, str]]:
         """Jobs that have not ended and of which no pod runs, or one waits for an object, with the reasons."""
-        assert self.cluster is not None
         bound = self._bound()
         found = []
-        for job in self.cluster.store.list(kinds.JOB):
+        for job in self._store.list(kinds.JOB):
             state = (job.get("status") or {}).get("state") or {}
-            identity = f"{job['metadata']['namespace']}/{job['metadata']['name']}"
+            identity = key_in(job)
             held = bound.get(identity)
             if state.get("phase", "") in GOOD | BAD or held == "":
                 continue
@@ -203,10 +208,9 @@ class _RunFollower:
 
     def _bound(self) -> dict[str, str]:
         """Jobs, as NAMESPACE/NAME, that have pods on nodes, with the object for which one waits, if one does."""
-        assert self.cluster is not None
         return {
             _job_of(each): _held(each)
-            for each in sorted(self.cluster.store.list(kinds.POD), key=_held)  # what waits, last
+            for each in sorted(self._store.list(kinds.POD), key=_held)  # what waits, last
             if each["spec"].get("nodeName")
         }
 
@@ -223,22 +227,18 @@ class _RunFollower:
 
     def tell_left_out(self) -> None:
         """Say which Jobs have nodes for some of their pods only, and which Jobs of JobFlows are not there yet."""
-        assert self.cluster is not None
-        store = self.cluster.store
+        store = self._store
         placed = Counter(
             _job_of(pod) for pod in store.list(kinds.POD) if pod["spec"].get("nodeName")
         )
-        jobs = {
-            f"{job['metadata']['namespace']}/{job['metadata']['name']}": job
-            for job in store.list(kinds.JOB)
-        }
+        jobs = {key_in(job): job for job in store.list(kinds.JOB)}
         for key, job in jobs.items():
             number = sum(task.get("replicas", 1) for task in job["spec"]["tasks"])
             if placed[key] < number and placed[key] and _phase(job) not in GOOD | BAD:
                 few = f"{placed[key]} of {counted(number, 'pod')}"
                 note(plain(f"Job {key} would start with {few}; the others would wait"))
         for flow in store.list(kinds.JOB_FLOW):
-            key = f"{flow['metadata']['namespace']}/{flow['metadata']['name']}"
+            key = key_in(flow)
             names = [each["name"] for each in flow["spec"].get("flows") or ()]
             if later := listed(each for each in names if f"{key}-{each}" not in jobs):
                 note(plain(f"JobFlow {key} would start these when others have completed: {later}"))
@@ -299,61 +299,33 @@ class _RunFollower:
         self._changed.clear()
 
     def _phases(self) -> list[str]:
-        assert self.cluster is not None
-        found = []
-        for kind, namespace, name in self._targets:
-            status = (self.cluster.store.get(kind, name, namespace) or {}).get("status") or {}
-            found.append((status.get("state") or {}).get("phase") or "")
-        return found
+        return [_phase(self._store.get(kind, name, where)) for kind, where, name in self._targets]
 
     def _all_jobs_ended(self) -> bool:
-        assert self.cluster is not None
-        states = [
-            (each.get("status") or {}).get("state") or {}
-            for each in self.cluster.store.list(kinds.JOB)
-        ]
-        return all(state.get("phase") in GOOD | BAD for state in states)
+        return all(_phase(each) in GOOD | BAD for each in self._store.list(kinds.JOB))
 
     def _is_stuck(self) -> bool:
         """Whether nothing runs, nothing has changed for a while, and something waits."""
-        assert self.cluster is not None
         if not self._is_quiet(_STUCK_SECONDS):
             return False
         active = any(
             each["spec"].get("nodeName")
             and (each.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
             and not _held(each)
-            for each in self.cluster.store.list(kinds.POD)
+            for each in self._store.list(kinds.POD)
         )
         return not active and bool(self.waiting())
 
     def _abort(self) -> float:
         """Abort all Jobs by their policies; seconds that it may take."""
-        assert self.cluster is not None
+        from pumice.cli.live.commands import command_for
+
         self._is_aborting = True
-        for job in self.cluster.store.list(kinds.JOB):
-            metadata = job["metadata"]
-            owner = {
-                "apiVersion": job["apiVersion"],
-                "kind": job["kind"],
-                "name": metadata["name"],
-                "uid": metadata["uid"],
-            }
-            self.cluster.store.create(
-                {
-                    **kinds.COMMAND.type_meta,
-                    "metadata": {
-                        "generateName": f"{metadata['name']}-abort-",
-                        "namespace": metadata["namespace"],
-                        "ownerReferences": [owner],
-                    },
-                    "action": "AbortJob",
-                    "target": owner,
-                }
-            )
+        for job in self._store.list(kinds.JOB):
+            self._store.create(command_for(job, "AbortJob", job["metadata"]["namespace"]))
         graces = [
             each["spec"].get("terminationGracePeriodSeconds") or 0
-            for each in self.cluster.store.list(kinds.POD)
+            for each in self._store.list(kinds.POD)
         ]
         return _ABORT_SECONDS + max(graces, default=0)
 

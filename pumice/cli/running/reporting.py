@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pumice.api.fields import plain
 from pumice.api.meta import Raw
+from pumice.api.raw import key_in
 from pumice.cli.live.log_lines import shown
 from pumice.cli.output import COLOURS, note, paint, write
 
@@ -65,9 +66,8 @@ def tell_job(job: Raw) -> None:
     """Say how a Job has ended."""
     state = (job.get("status") or {}).get("state") or {}
     message = f": {state['message']}" if state.get("message") else ""
-    name = f"{job['metadata']['namespace']}/{job['metadata']['name']}"
     style = "green" if state["phase"] in GOOD else "red"
-    note(paint(f"{job['kind']} {name}: {state['phase']}{message}", style, sys.stderr))
+    note(paint(f"{job['kind']} {key_in(job)}: {state['phase']}{message}", style, sys.stderr))
 
 
 def tell_event(event: Raw) -> None:

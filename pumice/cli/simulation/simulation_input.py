@@ -16,6 +16,7 @@ from pumice.cli.output import note
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.scheduler.state.usage import STATE_KEY
 from pumice.traces.jobs import ControlledJobs
+from pumice.traces.submission import Admitted
 from pumice.webhook.rules.rule import RuleSettings
 
 
@@ -53,7 +54,15 @@ class SimulatedRuntimeClasses:
             return None
         return admit(spec, found)
 
-    def problems(self, job: Mapping[str, Any]) -> list[str]:
+    def judged(self, manifest: Manifest, checker: ManifestChecker) -> Admitted:
+        """Admission of a new Job; it is refused, too, if its pods would be."""
+        verdict = checker.judge(manifest)
+        if not verdict.allowed:
+            return Admitted(None, [str(each) for each in verdict.errors])
+        problems = self._problems(verdict.patched)
+        return Admitted(None if problems else verdict.patched, problems)
+
+    def _problems(self, job: Mapping[str, Any]) -> list[str]:
         """Why the API server would refuse the pods of a Job, with the path of the template."""
         problems = []
         for place, task in enumerate((job.get("spec") or {}).get("tasks") or ()):
@@ -138,14 +147,11 @@ class SimulationInput:
             if _phase(manifest.object):
                 self.jobs.append(manifest.object)
                 continue
-            verdict = checker.judge(manifest)
-            problems = [str(error) for error in verdict.errors]
-            if verdict.allowed:
-                problems = self.runtime_classes.problems(verdict.patched)
-            if verdict.allowed and not problems:
-                self.jobs.append(verdict.patched)
+            answer = self.runtime_classes.judged(manifest, checker)
+            if answer.job is not None:
+                self.jobs.append(answer.job)
             else:
-                self._refuse(manifest, problems)
+                self._refuse(manifest, answer.problems)
 
     def _refuse(self, manifest: Manifest, problems: Iterable[str]) -> None:
         self.refused.append(manifest.identity)

@@ -97,11 +97,7 @@ class TraceInput:
 
     def admit(self, job: Raw) -> Admitted:
         """Admission of a new Job, as a cluster with these objects would."""
-        verdict = self._checker.judge(Manifest(job, Source("trace")))
-        problems = [str(each) for each in verdict.errors]
-        if verdict.allowed:
-            problems = self._given.runtime_classes.problems(verdict.patched)
-        return Admitted(verdict.patched if verdict.allowed and not problems else None, problems)
+        return self._given.runtime_classes.judged(Manifest(job, Source("trace")), self._checker)
 
     def admitted_pod(self, pod: Raw) -> Raw:
         """A new pod as an API server stores it."""
