@@ -73,11 +73,7 @@ def resource_list(registry: ResourceRegistry, group: str, version: str) -> Raw |
             "kind": kind.kind,
             "verbs": list(resource.verbs),
         }
-        if kind.short_names:
-            row["shortNames"] = list(kind.short_names)
-        if resource.categories:
-            row["categories"] = list(resource.categories)
-        rows.append(row)
+        rows.append(row | _other_names(resource))
         rows.extend(_subresource_row(resource, each) for each in resource.subresources)
     return {
         "kind": "APIResourceList",
@@ -126,6 +122,12 @@ def discovery_list(registry: ResourceRegistry, groups: list[str], api_version: s
     }
 
 
+def _other_names(resource: Resource) -> Raw:
+    """Short names and categories of a resource that has some."""
+    found = {"shortNames": resource.kind.short_names, "categories": resource.categories}
+    return {key: list(names) for key, names in found.items() if names}
+
+
 def _discovered(resource: Resource) -> Raw:
     kind = resource.kind
     row: Raw = {
@@ -135,10 +137,7 @@ def _discovered(resource: Resource) -> Raw:
         "singularResource": resource.singular,
         "verbs": list(resource.verbs),
     }
-    if kind.short_names:
-        row["shortNames"] = list(kind.short_names)
-    if resource.categories:
-        row["categories"] = list(resource.categories)
+    row |= _other_names(resource)
     if resource.subresources:
         row["subresources"] = [
             {

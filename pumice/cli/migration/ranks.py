@@ -16,15 +16,10 @@ NOT_RUN, ELSEWHERE, WORDS = HARMS
 SAME = frozenset(
     {
         *("JOB-QUEUE-MISSING", "JOB-QUEUE-UNKNOWN", "JOB-QUEUE-NOT-OPEN", "JOB-QUEUE-LATER"),
-        *(
-            "JOB-QUEUE-NAMESPACE",
-            "JOB-QUEUE-ROOT",
-            "JOB-QUEUE-NOT-LEAF",
-            "JOB-PRIORITY",
-            "JOB-TIER",
-        ),
+        *("JOB-QUEUE-NAMESPACE", "JOB-QUEUE-ROOT", "JOB-QUEUE-NOT-LEAF", "JOB-PRIORITY"),
         *("PG-QUEUE-MISSING", "PG-QUEUE-UNKNOWN", "PG-QUEUE-NOT-OPEN", "PG-QUEUE-NAMESPACE"),
-        *("PG-PRIORITY", "PG-TIER", "Q-PARENT-MISSING", "Q-PARENT-UNKNOWN", "Q-PARENT-CLOSED"),
+        *("JOB-TIER", "PG-PRIORITY", "PG-TIER"),
+        *("Q-PARENT-MISSING", "Q-PARENT-UNKNOWN", "Q-PARENT-CLOSED"),
         *("Q-CLOSE-CHILDREN", "Q-PARENT-BUSY", "Q-PARENT-GROUPS", "SCHEMA-NULL", "SCHEMA-TWICE"),
     }
 )
@@ -189,19 +184,15 @@ CHANGES = (
         "evicts on the node where that costs least, once the queue can take the pod; Volcano on the first node",
         _LOOK,
     ),
-    ChangedDecision(
-        "action",
-        "gangpreempt",
-        "evicts for the minimum of a gang, no more than it needs, and a broken gang with all its pods; all plugins protect",
-        "argument wholeGang: domain leaves the other pods of a broken gang, as Volcano does",
-        "wholeGang",
-    ),
-    ChangedDecision(
-        "action",
-        "gangreclaim",
-        "evicts for the minimum of a gang, no more than it needs, and a broken gang with all its pods; all plugins protect",
-        "argument wholeGang: domain leaves the other pods of a broken gang, as Volcano does",
-        "wholeGang",
+    *(
+        ChangedDecision(
+            "action",
+            name,
+            "evicts for the minimum of a gang, no more than it needs, and a broken gang with all its pods; all plugins protect",
+            "argument wholeGang: domain leaves the other pods of a broken gang, as Volcano does",
+            "wholeGang",
+        )
+        for name in ("gangpreempt", "gangreclaim")
     ),
 )
 """Every change that a user can notice, by plugin and action."""

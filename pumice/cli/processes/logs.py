@@ -52,8 +52,8 @@ def configure(*, json: bool | None = None, level: Level = Level.INFO) -> None:
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
     ]
-    shared.append(structlog.processors.format_exc_info)
     renderers: list[structlog.typing.Processor]
     if json:
         renderers = [structlog.processors.JSONRenderer()]
