@@ -20,6 +20,7 @@ from pumice.scheduler.eviction.nodes import NodePlaces
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
 from pumice.scheduler.eviction.starving_jobs import lacking, may_help, waiting_tasks
 from pumice.scheduler.eviction.survey import Surveys
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, PENDING, TaskInfo
@@ -136,14 +137,29 @@ class Search:
     ) -> bool:
         """False if it is certain that fewer of the pods get places than their gang lacks, so that it could not keep them."""
         session, lacks = self.session, lacking(job)
-        if not session.extensions.promises_need_minimum or lacks <= 0:
+        if session.extensions.promises_need_minimum and lacks > 0:
+            if len(tasks) < lacks:
+                return False
+            needs = np.sort([task.shape.vector for task in tasks], axis=0)[:lacks].sum(axis=0)
+            if rules.setting.reclaims and not session.answers.may_take_back(queue, needs):
+                return False
+        first = {task.shape.number: task for task in tasks}.values()
+        return any(self._may_take(rules, Preemptor(task, job, queue)) for task in first)
+
+    def _may_take(self, rules: EvictionRules, preemptor: Preemptor) -> bool:
+        """False if the queue of a pod cannot take it, as far as is known, from whichever node all pods go that may."""
+        session, running = self.session, self.session.view.running
+        room = session.answers.room(preemptor.queue)
+        needs = preemptor.task.shape.needs
+        if room is None or all(need.amount <= room.item(need.column) for need in needs):
             return True
-        if len(tasks) < lacks:
-            return False
-        if not rules.setting.reclaims:
-            return True
-        needs = np.sort([task.shape.vector for task in tasks], axis=0)[:lacks].sum(axis=0)
-        return session.answers.may_take_back(queue, needs)
+        usable = session.suiting(preemptor.task, preemptor.queue.metadata.name)
+        rows = self.surveys.of(preemptor, rules).victims(usable, rules)
+        given: Ints = np.zeros((len(usable), running.vectors.shape[1]), dtype=np.int64)
+        np.add.at(given, running.node[rows], running.vectors[rows])
+        columns = [need.column for need in needs]
+        asked = preemptor.task.shape.vector[columns]
+        return bool((usable & (room[columns] + given[:, columns] >= asked).all(axis=1)).any())
 
     def _one_by_one(self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]) -> None:
         """Evict for one pod of a gang after the other, and promise them their places, until it has enough."""

@@ -363,6 +363,19 @@ def test_of_nodes_alike_few_are_tried(
     session.close()
 
 
+@pytest.fixture
+def sought(monkeypatch: pytest.MonkeyPatch) -> list[Preemptor]:
+    """The pods for which a place was sought, one by one."""
+    asked, place = [], Search.place
+
+    def count(search: Search, preemptor: Preemptor, *others: Any) -> FoundRoom | None:
+        asked.append(preemptor)
+        return place(search, preemptor, *others)
+
+    monkeypatch.setattr(Search, "place", count)
+    return asked
+
+
 @pytest.mark.parametrize(
     ("first", "minimum", "searches", "evicted"),
     [
@@ -374,11 +387,7 @@ def test_of_nodes_alike_few_are_tried(
     ids=["too few", "enough", "too few, which one plugin permits", "fewer are permitted first"],
 )
 def test_no_victims_are_sought_for_a_gang_whose_queue_may_not_take_back_enough(
-    monkeypatch: pytest.MonkeyPatch,
-    first: list[Any],
-    minimum: int,
-    searches: int,
-    evicted: int,
+    sought: list[Preemptor], first: list[Any], minimum: int, searches: int, evicted: int
 ) -> None:
     """Either of two queues deserves 4 of 8 cpu, and a gang waits that may have to have 5."""
     cluster = {
@@ -396,16 +405,33 @@ def test_no_victims_are_sought_for_a_gang_whose_queue_may_not_take_back_enough(
             ),
         ],
     }
-    sought, place = [], Search.place
-
-    def count(search: Search, preemptor: Preemptor, *others: Any) -> FoundRoom | None:
-        sought.append(preemptor)
-        return place(search, preemptor, *others)
-
-    monkeypatch.setattr(Search, "place", count)
     tiers = [first, ["gang"] * ("gang" not in first) + ["proportion", "predicates"]]
     result = Scenario(cluster, config_text(tiers, ["allocate", "reclaim"])).cycle()
     assert (len(sought), len(result.evicted)) == (searches, evicted)
+
+
+@pytest.mark.parametrize(("capability", "searches"), [(8, 0), (9, 1)])
+def test_no_victims_are_sought_for_a_pod_where_no_node_has_enough_for_its_queue(
+    sought: list[Preemptor], capability: int, searches: int
+) -> None:
+    """The pod asks for 3 cpu, and the queue holds 8, of which 2 may go from either node."""
+    old = [["ns", f"old-{n}", f"n{n % 2}", "Running", 2, 0, "old"] for n in range(4)]
+    cluster = {
+        "nodes": [["n0", 8, "8Gi"], ["n1", 8, "8Gi"]],
+        "queues": [["q1", {"capability": {"cpu": capability}}]],
+        "classes": {"high": 100},
+        "podgroups": [
+            ["ns", "old", "q1", 1, "Running"],
+            ["ns", "new", "q1", 1, "Inqueue", {"prio": "high"}],
+        ],
+        "pods": [
+            ["ns", "new-0", "", "Pending", 3, 0, "new"],
+            *([*row, {"preemptable": n < 2}] for n, row in enumerate(old)),
+        ],
+    }
+    tiers = [["priority", "gang"], ["capacity", "predicates"]]
+    result = Scenario(cluster, config_text(tiers, ["allocate", "preempt"])).cycle()
+    assert (len(sought), len(result.evicted)) == (searches, searches)
 
 
 def test_a_gang_breaks_on_no_node_any_more_once_decisions_are_undone() -> None:
