@@ -169,10 +169,11 @@ class SessionView:
                     gang is not None and gang.row == job.row and gang.order_priority < key[1]
                     for gang in running.gangs
                 ]
-                mask = running.used[:count] & running.preemptable[:count]
-                mask &= np.array(less, dtype=np.bool_)[running.gang[:count]]
-                mask &= ~are_away(running, self.facts.unready)[:count]
-                found = running.vectors[:count][mask].sum(axis=0)
+                if any(less):
+                    mask = running.used[:count] & running.preemptable[:count]
+                    mask &= np.array(less, dtype=np.bool_)[running.gang[:count]]
+                    mask &= ~are_away(running, self.facts.unready)[:count]
+                    found = running.vectors[:count][mask].sum(axis=0)
             self._yielding[key] = found
         return found
 

@@ -94,11 +94,17 @@ class PluginAnswers:
 
     def _empty_order(self) -> PriorityQueue[Queue] | QueueTournament:
         groups = self._extensions.queue_groups
-        if len(groups) == len(self._extensions.queue_order) and _agree(groups):
+        if self._are_grouped:
             path = next((each.path for each in groups if each.path is not None), None)
             epochs = [each.epoch for each in groups if each.epoch is not None]
             return QueueTournament(self.queue_key, self._touched.queues, path, epochs)
         return self._lazily_ordered()
+
+    @cached_property
+    def _are_grouped(self) -> bool:
+        """Whether all orders of queues have groups, and they are the same."""
+        groups = self._extensions.queue_groups
+        return len(groups) == len(self._extensions.queue_order) and _agree(groups)
 
     def _lazily_ordered(self) -> PriorityQueue[Queue]:
         """The same if a decision may change any key; all are taken again when an eviction or an undone placement has made a share smaller."""
