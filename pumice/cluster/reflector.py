@@ -11,6 +11,9 @@ are stopped for it: when none could be reached, everything is listed again. And 
 earlier one, and in `catch_up`, the server is asked for its resourceVersion: if it is older, everything is listed again
 and reported, also what seems unchanged, because a version may now stand for another content (see `cache.is_from_backup`).
 
+An API server that has just started reads what it has of a kind after the first request for it. Until then it refuses watches
+with 429 and says when to ask again, and then those that continue what is older with 410: no reason to wait for longer.
+
 Objects of a list are decoded and reported in slices (see `slices`), and the watch begins after the last one, so that no
 event precedes the list.
 """
@@ -27,7 +30,7 @@ import msgspec
 from pumice.api.meta import version_number
 from pumice.cluster.clock import Backoff, Clock, SystemClock
 from pumice.cluster.collection import PAGE_SIZE, WATCH_SECONDS, Collection, Head, head_of
-from pumice.cluster.errors import ApiError, Gone, NotFound
+from pumice.cluster.errors import ApiError, Gone, NotFound, TooManyRequests
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.slices import in_slices
@@ -43,6 +46,9 @@ SILENT_SECONDS = 150.0
 
 LASTING_SECONDS = 10.0
 """A watch that was shorter than this and showed no change, or failed, is followed by a delay; others are renewed immediately."""
+
+WORKING_SECONDS = 1.0
+"""After a watch that was longer than this, or showed a change, the next delay is as short as the first."""
 
 
 _WATCH, _HEAD = "watch", "head"
@@ -171,14 +177,16 @@ class Reflector:
     async def _run(self) -> None:
         attempt = 0
         while True:
-            started = self._clock.monotonic()
+            started, version, is_new = self._clock.monotonic(), None, False
+            asked: float | None = None
             try:
                 self._must_list |= self._transport.outages != self._outages
                 if not self._must_list:
                     self._compare(version_number(self._version), await self._collection.version())
                 if self._must_list:
                     await self._list()
-                version = self._version
+                    is_new = True
+                started, version = self._clock.monotonic(), self._version
                 await self._follow()
                 if self._version != version and not self._must_list:
                     # kube-apiserver ends a watch whose events are not read fast enough, which happens
@@ -189,27 +197,41 @@ class Reflector:
             except Gone:
                 logger.info("watch of %s is too old, listing again", self._collection)
                 self._must_list = True
+                if not is_new:
+                    continue
             except ApiError as error:
-                expected = self._optional and isinstance(error, NotFound)
-                if expected:
-                    self._contact = self._clock.monotonic()  # that was an answer
-                    self.answered.set()
-                if attempt == 0:
-                    level = logging.DEBUG if expected else logging.WARNING
-                    logger.log(level, "watching %s: %s; trying again", self._collection, error)
+                asked = self._refused(error, is_first=attempt == 0)
                 if isinstance(error, NotFound):
-                    self._version = ""  # the kind was removed; a later one is another kind
+                    # The kind was removed; a later one is another kind.
+                    self._version, version = "", None
                     self._must_list = True
             except Exception as error:
                 # At no single object, which would be set aside. A new list does not depend on what came before.
-                self._must_list = True
+                self._must_list, version = True, None
                 self._target.faults.failed(self._all, _WATCH, error, self._backoff.delay(attempt))
-            if self._clock.monotonic() - started >= LASTING_SECONDS:
-                attempt = 0  # a watch that lasted did its work, however it ended
-            else:
-                async with self._until_awaited():
-                    await self._clock.sleep(self._backoff.delay(attempt))
-                attempt += 1
+            lasted = 0.0 if version is None else self._clock.monotonic() - started
+            if lasted >= WORKING_SECONDS or version not in (None, self._version):
+                attempt = 0  # it did its work, however it ended
+            if lasted < LASTING_SECONDS:
+                attempt = await self._pause(attempt, asked)
+
+    def _refused(self, error: ApiError, *, is_first: bool) -> float | None:
+        """Log why an attempt failed; return for how many seconds the server wants no other, if it says so."""
+        expected = self._optional and isinstance(error, NotFound)
+        if expected:
+            self._contact = self._clock.monotonic()  # that was an answer
+            self.answered.set()
+        if is_first:
+            level = logging.DEBUG if expected else logging.WARNING
+            logger.log(level, "watching %s: %s; trying again", self._collection, error)
+        return error.patience if isinstance(error, TooManyRequests) else None
+
+    async def _pause(self, attempt: int, asked: float | None) -> int:
+        """Wait before the next attempt, briefly if `catch_up` waits for it; return its number."""
+        delay = self._backoff.delay(0 if self._awaited else attempt) if asked is None else asked
+        async with self._until_awaited():
+            await self._clock.sleep(delay)
+        return attempt if asked is not None else attempt + 1
 
     async def catch_up(self) -> None:
         """Wait until the cache has at least the state that the server had at the call.

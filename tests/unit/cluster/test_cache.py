@@ -239,6 +239,57 @@ async def test_it_waits_out_a_server_that_refuses(
         assert caplog.text.count("not yours") == 1
 
 
+@pytest.mark.parametrize("changes", [True, False])
+async def test_a_watch_that_did_its_work_makes_the_delays_short_again(
+    cache: WatchCache[Thing], api: TinyApi, fast: FastClock, changes: bool
+) -> None:
+    """It showed a change, or was there for a while: API servers that restart one after the other do not add up."""
+    for _ in range(6):
+        api.answer_next(403, status(403, "Forbidden"))
+    async with running(cache):
+        assert max(fast.slept) > 10
+        await until(lambda: api.watching == 1)
+        if changes:
+            await api.put(PODS, thing("a"))
+            await until(lambda: len(cache) == 1)
+        else:
+            fast.now += 2
+        fast.slept.clear()
+        await api.cut_watches()
+        await until(lambda: fast.slept)
+        assert fast.slept[0] < 1
+
+
+async def test_a_server_that_is_starting_says_when_to_watch(
+    cache: WatchCache[Thing], api: TinyApi, fast: FastClock
+) -> None:
+    """It reads a kind after the first request for it, and refuses watches meanwhile, and then those from before."""
+    empty = {"metadata": {"resourceVersion": "100"}, "items": []}
+    initializing = status(429, "TooManyRequests", "storage is (re)initializing")
+    for _ in range(5):
+        api.answer_next(200, empty)
+        api.answer_next(429, initializing, headers={"Retry-After": "1"})
+    api.answer_next(200, empty)
+    api.answer_next(410, status(410, "Expired"))
+    await api.put(PODS, thing("a"))
+    async with running(cache):
+        await until(lambda: sizes(cache) == {"a": 1})
+        assert fast.slept == [1.0] * 5
+        assert cache.reflector.relists == 2
+
+
+async def test_a_watch_from_a_list_that_is_too_old_itself_waits(
+    cache: WatchCache[Thing], api: TinyApi, fast: FastClock
+) -> None:
+    for _ in range(4):
+        api.answer_next(200, {"metadata": {"resourceVersion": "100"}, "items": []})
+        api.answer_next(410, status(410, "Expired"))
+    async with running(cache):
+        await until(lambda: api.watching == 1)
+        assert len(fast.slept) == 4
+        assert fast.slept == sorted(fast.slept)
+
+
 async def test_a_server_without_an_optional_kind_is_not_complained_about(
     client: Client, api: TinyApi, fast: FastClock, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,6 +11,7 @@ from pumice.api.kinds import POD
 from pumice.cluster.cache import WatchCache, is_from_backup
 from pumice.cluster.client import Client
 from pumice.cluster.collection import Collection
+from pumice.cluster.errors import Forbidden
 from tests.kit.clocks import FastClock, ManualClock
 from tests.kit.waiting import until
 from tests.unit.cluster.things import PODS, Thing, running, sizes, thing, what_changed
@@ -130,6 +131,33 @@ async def test_catching_up_ends_the_delay_before_the_next_attempt(
     assert int(cache.reflector.resource_version) == api.version
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_a_delay_that_begins_while_somebody_catches_up_is_short(
+    cache: WatchCache[Thing], api: TinyApi, fast: FastClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when an API server that is starting answers the one request and not yet the other."""
+    reflector, waits, go_on = cache.reflector, asyncio.Event(), asyncio.Event()
+    read_list = reflector._read_list
+
+    async def refused(limit: int) -> Any:
+        if len(fast.slept) == 6:
+            waits.set()
+            await go_on.wait()
+            monkeypatch.setattr(reflector, "_read_list", read_list)
+        raise Forbidden(403, "Forbidden", "not yet")
+
+    monkeypatch.setattr(reflector, "_read_list", refused)
+    following = asyncio.create_task(cache.run())
+    await waits.wait()
+    catching_up = asyncio.create_task(caught_up(cache))
+    await until(lambda: reflector._awaited)
+    go_on.set()
+    await catching_up
+    assert max(fast.slept[:6]) > 10
+    assert max(fast.slept[6:]) < 1
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
 
 
 async def test_several_may_wait_for_the_same_cache(cache: WatchCache[Thing], api: TinyApi) -> None:
