@@ -10,6 +10,7 @@ import pytest
 
 from pumice.api.kinds import JOB, POD, QUEUE
 from tests.kit.builders import job, queue, task
+from tests.kit.namespaces import Namespace
 from tests.kit.waiting import wait_until
 from tests.support.controlplane.backup import back_up, restore
 from tests.support.controlplane.builder import Builder
@@ -52,11 +53,6 @@ def components(plane: ControlPlane, ports: Sequence[int]) -> Iterator[dict[str, 
         yield running
 
 
-def phase(plane: ControlPlane, name: str) -> str:
-    status, found = plane.request("GET", JOB.path(name, "default"))
-    return str(found.get("status", {}).get("state", {}).get("phase", "")) if status == 200 else ""
-
-
 def admits(port: int, manifest: Raw) -> bool:
     """Whether the webhook's review admits the creation of a Job."""
     request = {
@@ -86,10 +82,10 @@ def submit(plane: ControlPlane, name: str) -> None:
 def test_new_jobs_run_after_a_restore(plane: ControlPlane) -> None:
     ports = free_ports(3)
     with components(plane, ports) as running:
-        parts = list(running.values())
+        parts = [*running.values(), *plane.processes]
 
         def runs(name: str) -> None:
-            wait_until(lambda: phase(plane, name) == "Running", f"{name} to run", 60, parts)
+            Namespace(plane, "default").await_phase(name, "Running", seconds=60, processes=parts)
 
         submit(plane, "early")
         runs("early")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,10 @@ import yaml
 from pumice.api.kinds import EVENT, JOB, POD, POD_GROUP, Kind
 from tests.kit.waiting import SECONDS, NotReadyError, wait_until
 from tests.support.controlplane.cluster import ControlPlane
+from tests.support.controlplane.processes import Process
+
+_CHARACTERS = 400
+"""How much is shown of an object."""
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -154,18 +158,30 @@ class Namespace:
         """The phase of a Volcano Job."""
         return str(self.state(job).get("phase", ""))
 
-    def await_phase(self, job: str, *phases: str, seconds: float = 90) -> None:
-        """Wait until a Volcano Job is in one of these phases.
+    def await_phase(
+        self, job: str, *phases: str, seconds: float = 90, processes: Sequence[Process] = ()
+    ) -> None:
+        """Wait until a Volcano Job is in one of these phases, while processes run.
 
         Raises:
             NotReadyError: It took longer; with the states of the namespace's Job, PodGroups and pods.
         """
-        try:
-            wait_until(lambda: self.phase(job) in phases, f"{job} is {phases}", seconds)
-        except NotReadyError as late:
-            seen = [
-                f"{kind.kind} {each['metadata']['name']} {each['spec'].get('nodeName', '')}: {each.get('status')}"
-                for kind in (JOB, POD_GROUP, POD)
-                for each in self.all(kind)
-            ]
-            raise NotReadyError("\n".join((str(late), *seen))) from None
+        __tracebackhide__ = True
+        wait_until(
+            lambda: self.phase(job) in phases,
+            f"{job} is {phases}",
+            seconds,
+            processes,
+            around=self._overview,
+        )
+
+    def _overview(self) -> str:
+        """What makes pods run, a line each: phase or state, and as much of the status as there is room for."""
+        lines = []
+        for kind in (JOB, POD_GROUP, POD):
+            for each in self.all(kind):
+                about = f"{kind.kind} {each['metadata']['name']} {each['spec'].get('nodeName', '')}"
+                status = each.get("status") or {}
+                phase = status.get("phase", status.get("state"))
+                lines.append(f"{about}: {phase} of {status}"[:_CHARACTERS])
+        return "\n".join(lines)

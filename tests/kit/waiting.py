@@ -23,6 +23,9 @@ NO_CLIENT: Any = SimpleNamespace(collection=partial(Collection, cast("Transport"
 SECONDS = 60.0
 """How long anything may take, on a machine that has much else to do."""
 
+_LINES, _LEAST_LINES, _CHARACTERS = 30, 6, 300
+"""How many last lines of processes are shown, of all together, and of each at least, and how much of a line."""
+
 
 class NotReadyError(AssertionError):
     """What was waited for did not come about."""
@@ -36,7 +39,7 @@ class _Process(Protocol):
     @property
     def running(self) -> bool: ...
 
-    def tail(self) -> str: ...
+    def tail(self, lines: int) -> str: ...
 
 
 async def until(
@@ -82,6 +85,8 @@ def wait_until(
     what: str = "",
     seconds: float = SECONDS,
     processes: Sequence[_Process] = (),
+    *,
+    around: Callable[[], str] = str,
 ) -> Any:
     """Wait until something holds, outside of an event loop.
 
@@ -90,6 +95,7 @@ def wait_until(
         what: What is waited for; the source of `holds` when empty.
         seconds: How long to wait.
         processes: Must all run meanwhile.
+        around: Says what else is worth knowing when it does not come about.
 
     Returns:
         The true answer.
@@ -97,6 +103,7 @@ def wait_until(
     Raises:
         NotReadyError: It took longer, or one of `processes` ended meanwhile.
     """
+    __tracebackhide__ = True
     wanted = what or _source(holds)
     deadline = time.monotonic() + seconds
     pauses = _pauses(0.1)
@@ -105,10 +112,11 @@ def wait_until(
             return seen
         for each in processes:
             if not each.running:
-                raise NotReadyError(f"{each.name} ended while waiting for {wanted}:\n{each.tail()}")
+                ended = f"{each.name} ended while waiting for {wanted}:"
+                raise NotReadyError(f"{ended}\n{each.tail(_LINES)}")
         if time.monotonic() > deadline:
-            tails = "\n".join(f"--- {each.name}\n{each.tail()}" for each in processes)
-            raise _late(wanted, seconds, seen, tails)
+            also = "\n".join(filter(None, (around(), *_tails(processes))))
+            raise _late(wanted, seconds, seen, also)
         time.sleep(next(pauses))
 
 
@@ -130,6 +138,14 @@ def _pauses(longest: float) -> Iterator[float]:
     while True:
         yield pause
         pause = min(pause * 1.3, longest)
+
+
+def _tails(processes: Sequence[_Process]) -> Iterator[str]:
+    """What processes logged last, each briefly if they are many."""
+    lines = max(_LEAST_LINES, _LINES // max(1, len(processes)))
+    for each in processes:
+        yield f"--- {each.name}"
+        yield from (line[:_CHARACTERS] for line in each.tail(lines).splitlines())
 
 
 def _late(what: str, seconds: float, seen: object, also: str) -> NotReadyError:

@@ -39,14 +39,8 @@ def stop(plane: ControlPlane) -> None:
 
 
 def start(plane: ControlPlane) -> None:
-    for each in plane.processes:
+    for number, each in enumerate(plane.processes, 1):
         each.start_again()
         if each.name == "kube-apiserver":
-            wait_until(lambda: _ready(plane), "kube-apiserver to be ready", 60)
-
-
-def _ready(plane: ControlPlane) -> bool:
-    try:
-        return plane.request("GET", "/readyz")[0] == 200
-    except OSError:
-        return False
+            running = plane.processes[:number]
+            wait_until(plane.ready, "kube-apiserver to be ready", 60, running)

@@ -1,6 +1,7 @@
 """What a test is told when something does not come about."""
 
 import asyncio
+from dataclasses import dataclass
 
 import pytest
 
@@ -29,6 +30,27 @@ async def test_the_last_answer_and_what_is_around_are_shown() -> None:
         await until(list, "bound", 0.01, around=lambda: "two pods")
     with pytest.raises(NotReadyError, match=r"^bound: not after 0 s$"):
         wait_until(lambda: False, "bound", 0.01)
+
+
+@dataclass
+class _Part:
+    name: str
+    running: bool = True
+
+    def tail(self, lines: int) -> str:
+        return "\n".join(f"{self.name} says {number:0900}" for number in range(100)[-lines:])
+
+
+def test_the_last_lines_of_many_processes_are_few_and_short() -> None:
+    parts = [_Part(f"part{number}") for number in range(7)]
+    with pytest.raises(NotReadyError) as late:
+        wait_until(lambda: False, "bound", 0.01, parts, around=lambda: "two pods")
+    first, around, *lines = str(late.value).splitlines()
+    assert (first, around, lines[0]) == ("bound: not after 0 s", "two pods", "--- part0")
+    assert (len(lines), {len(line) for line in lines}) == (7 * 7, {9, 300})
+    parts[3].running = False
+    with pytest.raises(NotReadyError, match=r"^part3 ended while waiting for bound:\npart3 says"):
+        wait_until(lambda: False, "bound", 0.01, parts)
 
 
 async def test_without_words_the_condition_is_shown() -> None:
