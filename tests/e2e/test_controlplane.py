@@ -85,6 +85,16 @@ def test_a_bound_pod_runs_and_succeeds_after_the_time_in_its_annotation(
     assert terminated(ended)["reason"] == "Completed"
 
 
+def test_a_pod_that_is_bound_before_its_node_is_known_runs(
+    controlplane: ControlPlane, namespace: str, add_node: AddNode
+) -> None:
+    """In this order kwok hears of them when it is restarted."""
+    name = f"{namespace}-late"
+    controlplane.kubectl("create", "-f", "-", stdin=pod("early", name), namespace=namespace)
+    add_node(name)
+    await_phase(controlplane, "early", namespace, "Running")
+
+
 def test_a_pod_with_an_exit_code_fails_with_it(
     controlplane: ControlPlane, namespace: str, add_node: AddNode
 ) -> None:
