@@ -75,9 +75,6 @@ class Sums(Protocol):
     def hold(self, job: "JobInfo", vector: Ints, step: int) -> None:
         """Count what a pod of a job has come to hold (1), or holds no more (-1)."""
 
-    def wait(self, job: "JobInfo", vector: Ints, step: int) -> None:
-        """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
-
     def outdate(self, job: "JobInfo") -> None:
         """Note that pods of a job have changed."""
 
@@ -107,6 +104,7 @@ class JobInfo:
         elsewhere: Pods of it whose amounts count for another queue, by key, and where; see `ChargedPods`.
         pending: What its waiting pods ask for, in columns.
         row: Row of its queue in the table of queues; -1 when the queue is not there.
+        asked: `pending`, as the table of queues last counted it.
         reserved: What it reserves in its queue, as the table of queues last counted it.
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         is_left: Whether it has been in its queue without pods for so long that no room is kept for it.
@@ -127,6 +125,7 @@ class JobInfo:
         "_table",
         "allocated",
         "arrived",
+        "asked",
         "counted",
         "counts",
         "created",
@@ -169,6 +168,7 @@ class JobInfo:
         self.pending: Ints = np.zeros(width, dtype=np.int64)
         self.minimum: Ints = np.zeros(width, dtype=np.int64)
         self.required: tuple[tuple[int, int], ...] = ()
+        self.asked: Ints | None = None
         self.reserved: Ints | None = None
         self.elastic: Ints | None = None
         self.row = -1
@@ -315,13 +315,13 @@ class JobInfo:
         """Count what a pod holds, and what it waits for, once more (1) or no more (-1)."""
         vector = task.shape.vector
         if holds:
-            holder = self.holder(task)
+            holder = self.holder(task) if self.elsewhere else self
             holder.counted += holds
             _count_in(holder.allocated, vector, holds)
             self._table.hold(holder, vector, holds)
         if waits:
             _count_in(self.pending, vector, waits)
-            self._table.wait(self, vector, waits)
+            self._table.outdate(self)
 
     def set_minimum(self, minimum: Ints) -> None:
         """Note what `min_resources` is in columns."""
@@ -332,7 +332,7 @@ class JobInfo:
     def widen(self, width: int) -> None:
         """Append columns of zeros, one for each new resource."""
         missing = width - len(self.allocated)
-        for name in ("allocated", "pending", "minimum", "reserved", "elastic"):
+        for name in ("allocated", "pending", "minimum", "asked", "reserved", "elastic"):
             vector = getattr(self, name)
             if vector is not None and missing > 0:
                 setattr(self, name, np.pad(vector, (0, width - len(vector))))
