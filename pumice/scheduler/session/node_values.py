@@ -113,10 +113,10 @@ class NodeValues:
             if filtering.call.scope != "fixed":
                 allowed = self._add_filter(filtering.call, still, allowed)
         self._unscored: Extensions | None = extensions
-        self._total: Floats | None = None  # as long as no node has room
-        if not is_full and allowed.any():
-            total = self._add_scores(still)
-            self._total = np.where(allowed, 0.0 if total is None else total, WORST)
+        self._total: Floats | None = (
+            None  # as long as no node has had room, or it was not asked for
+        )
+        self._with_room = None if is_full or not allowed.any() else (still, allowed)
 
     def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> Bools:
         """Those of the allowed rows that a filter leaves."""
@@ -162,6 +162,14 @@ class NodeValues:
         """The value of every node for one more pod now; None if none has had room. To be read only."""
         if self._seen != len(self._log):
             self._sync()
+        elif self._with_room is not None:
+            rows, allowed = self._with_room
+            if self._unscored is None:  # the scorers were asked about the nodes as they may become
+                self._total = self.evaluate(rows)
+            else:
+                total = self._add_scores(rows)
+                self._total = np.where(allowed, 0.0 if total is None else total, WORST)
+        self._with_room = None
         return self._total
 
     def later(self) -> Floats:

@@ -222,6 +222,24 @@ def test_scorers_are_asked_once_a_node_has_room() -> None:
     assert two.best(tasks["ns/p2"]) == _fresh(session, two).best(tasks["ns/p2"]) == 1
 
 
+def test_the_best_node_is_the_same_if_scores_were_asked_for_before() -> None:
+    scenario = Scenario(
+        {
+            "nodes": [[f"n{number}", 8, "16Gi"] for number in range(3)],
+            "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+            "pods": [["ns", "p", "", "Pending", 1, "1Gi", "g"]],
+        }
+    )
+    session = open_session(scenario)
+    Registrar(session.extensions, "own", 0, {"enableNodeOrder": True}).node_score(
+        lambda _, rows: np.arange(3.0)[rows.index], scope="row"
+    )
+    task = scenario.state.tasks["ns/p"]
+    ranking = session.ranking(task, "default")
+    ranking.scores()
+    assert ranking.best(task) == _fresh(session, ranking).best(task) == 2
+
+
 def test_gangs_that_only_rules_about_other_pods_set_apart_share_scores_of_nodes() -> None:
     scored = []
 
