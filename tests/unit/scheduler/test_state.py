@@ -2,6 +2,7 @@
 
 import pytest
 
+from pumice.api import keys
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import Node, NodeStatus, PriorityClass
 from pumice.api.quantities import QuantityError
@@ -318,6 +319,25 @@ def test_a_decided_bind_is_assumed_until_it_is_confirmed() -> None:
     assert statuses == [SchedulingStatus.BINDING, SchedulingStatus.BOUND], (
         "an old event does not undo it"
     )
+
+
+@pytest.mark.parametrize("phases", [["Running"], ["Pending", "Running"]], ids="-".join)
+def test_a_bound_pod_that_runs_counts_as_one_that_always_ran(phases: list[str]) -> None:
+    cluster = {"nodes": [["n1", 1, "8Gi"]], "podgroups": [GROUP]}
+    scenario = Scenario(cluster | {"pods": [POD]})
+    scenario.cycle()
+    version = scenario.state.parked.version
+    bound = {keys.QUEUE: "default"}
+    for phase in phases:
+        assert scenario.state.set_pod(pod(_placed("p", phase, annotations=bound)))
+    assert scenario.state.parked.version == version + len(phases)
+    others = ClusterState()
+    others.set_node(node(["n1", 1, "8Gi"]))
+    others.set_pod_group(pod_group(GROUP))
+    others.set_pod(pod(_placed("p", annotations=bound)))
+    assert dump(scenario.state) == dump(others)
+    (task,) = scenario.state.tasks.values()
+    assert scenario.state.nodes.running.runs[task.row]
 
 
 def test_a_refused_bind_is_forgotten_and_tried_again() -> None:
