@@ -23,6 +23,7 @@ from pumice.api.pods import ContainerState, ContainerStatus, Pod, PodStatus, Ter
 from pumice.api.raw import key_in
 from pumice.plugins import Registry
 from pumice.scheduler import Config, CycleResult
+from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.simulate import ClusterObjects, Simulation
 from pumice.traces.controlled_job import ControlledJob, job_of
 from pumice.traces.jobs import ControlledJobs
@@ -42,6 +43,9 @@ exists was so often concerned, on average."""
 
 _RESTLESS = 20
 """A moment at which `MOST_CYCLES` are not enough counts like this many moments without progress."""
+
+_DELAYS = ReportDelays(renewals=60.0)
+"""No owner reads in virtual time why a gang waits: two reasons are renewed once a minute, for the report and for the end."""
 
 _GANG = "gang "
 """Stands before keys of gangs where those of Jobs are, too."""
@@ -133,7 +137,11 @@ class VirtualCluster:
         self._listener = listener
         self._measure_time = measure_time
         self.simulation = Simulation(
-            objects, config, scheduler_names=scheduler_names, leaves_out=leaves_out
+            objects,
+            config,
+            scheduler_names=scheduler_names,
+            leaves_out=leaves_out,
+            delays=_DELAYS,
         )
         self.jobs = ControlledJobs(
             objects.queues, objects.priority_classes, registry, admitted, drops_finished=True

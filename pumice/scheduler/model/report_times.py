@@ -23,6 +23,7 @@ class ReportDelays(msgspec.Struct, frozen=True):
         arrival: Seconds after the newest pod of a gang arrived, before missing pods are reported.
         counts: Delay of PodGroup statuses whose changes no other program waits for: numbers of pods, the condition
             `Scheduled`, the phase `Completed`.
+        renewals: Seconds between two cycles that try gangs only because their reasons may be out of date.
     """
 
     cause: float = 0.0
@@ -30,6 +31,7 @@ class ReportDelays(msgspec.Struct, frozen=True):
     numbers: float = 0.0
     arrival: float = 0.0
     counts: float = 0.0
+    renewals: float = 0.0
 
 
 class Report:

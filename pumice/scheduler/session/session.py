@@ -127,7 +127,10 @@ class Session:
         state = self.state
         held = state.gangs.quarantined
         free = {key: job for key, job in state.gangs.waiting.items() if key not in held}
-        waiting, renewed = state.parked.begin(free, state.rounds.untried)
+        parked, pause = state.parked, state.delays.renewals
+        waiting, renewed = parked.begin(free, state.rounds.untried, self.now, pause)
+        if pause and parked.stale and not renewed:
+            state.wakes.append(parked.renewed_at + pause)
         self.unreached, self.left_out = state.rounds.choose(
             job
             for job in waiting

@@ -28,6 +28,7 @@ gangs in any case, so that in the end each reason tells of the cluster as it is,
 may take, its budget bounds (`budget`).
 """
 
+import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from enum import IntFlag
 from itertools import islice
@@ -103,12 +104,14 @@ class ParkedGangs:
         stale: Keys of parked gangs that were woken and not tried since, those first that have waited longest.
         events: What had happened when the last cycle began.
         version: Grows with every change that matters to scheduling.
+        renewed_at: When a cycle last tried stale gangs in any case, UNIX seconds.
     """
 
     def __init__(self) -> None:
         self.gangs: dict[str, Parked] = {}
         self.stale: dict[str, None] = {}
         self.events = self.version = 0
+        self.renewed_at = -math.inf
         self._news = int(Cause.ANY)
 
     def happened(self, causes: Cause) -> None:
@@ -144,13 +147,19 @@ class ParkedGangs:
             self.gangs[key] = parked
 
     def begin(
-        self, waiting: Mapping[str, JobInfo], untried: Collection[str]
+        self,
+        waiting: Mapping[str, JobInfo],
+        untried: Collection[str],
+        now: float = 0.0,
+        pause: float = 0.0,
     ) -> tuple[list[JobInfo], Collection[str]]:
         """Begin a cycle.
 
         Args:
             waiting: Gangs that wait, by key.
             untried: Keys of gangs for which the last cycle had no time.
+            now: The moment, UNIX seconds.
+            pause: Seconds after a cycle that renewed reasons in which none are.
 
         Returns:
             Gangs that are not parked or were woken, in the order of their keys, and the keys of those of them whose reasons
@@ -165,9 +174,10 @@ class ParkedGangs:
             for key, causes in parked.items()
             if not causes & events and causes != always and key not in untried
         }
-        renewed = frozenset(
-            islice((key for key in self.stale if key in waiting), RENEWALS_PER_CYCLE)
-        )
+        count = RENEWALS_PER_CYCLE if now >= self.renewed_at + pause else 0
+        renewed = frozenset(islice((key for key in self.stale if key in waiting), count))
+        if renewed:
+            self.renewed_at = now
         tried = [waiting[key] for key in sorted(waiting) if key not in kept or key in renewed]
         return tried, renewed
 

@@ -260,6 +260,22 @@ def test_nodes_are_compared_for_a_gang_whose_reason_is_renewed_only_if_it_keeps_
     assert scorer.nodes == (["a", "a", "b", "b", "a", "a"] if keeps else ["a", "a", "b"])
 
 
+def test_where_reasons_are_renewed_after_a_pause_a_cycle_is_due_then() -> None:
+    """A simulation of days: nobody reads them meanwhile."""
+    counting = Counting(**OF_NODES)
+    scenario = _crowd(counting, 3, equal=False)
+    state = scenario.state
+    state.delays = ReportDelays(numbers=30.0, renewals=60.0)
+    tried, due = [], []
+    for name, moment in (("r-0", NOW), ("r-1", NOW + 1), ("", NOW + 60)):
+        state.remove_pod("ns", name)
+        assert not scenario.cycle(moment).binds
+        tried.append(counting.pods() > 0)
+        due.append(min(state.wakes, default=None))
+    assert tried == [True, False, True]
+    assert due == [None, NOW + 60, None]
+
+
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "unequal"])
 def test_of_gangs_that_compete_for_one_place_those_behind_the_first_are_not_tried(
     equal: bool,
