@@ -317,10 +317,12 @@ class JobInfo:
         if holds:
             holder = self.holder(task) if self.elsewhere else self
             holder.counted += holds
-            _count_in(holder.allocated, vector, holds)
+            held = holder.allocated
+            (np.add if holds > 0 else np.subtract)(held, vector, out=held)
             self._table.hold(holder, vector, holds)
         if waits:
-            _count_in(self.pending, vector, waits)
+            asked = self.pending
+            (np.add if waits > 0 else np.subtract)(asked, vector, out=asked)
             self._table.outdate(self)
 
     def set_minimum(self, minimum: Ints) -> None:
@@ -558,10 +560,3 @@ class ChargedPods(JobInfo):
     @order_priority.setter
     def order_priority(self, value: int) -> None:
         """It has none of its own."""
-
-
-def _count_in(sums: Ints, vector: Ints, step: int) -> None:
-    if step > 0:
-        sums += vector
-    else:
-        sums -= vector

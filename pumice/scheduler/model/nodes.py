@@ -273,12 +273,12 @@ class NodeTable:
         if self.peers.is_live:
             self.peers.count(task, row, sign)
         status = task.status
-        vector = task.shape.vector if sign > 0 else -task.shape.vector
+        vector, change = task.shape.vector, np.add if sign > 0 else np.subtract
         taken = (self._pipelined if status is PIPELINED else self._used)[row]
-        taken += vector
+        change(taken, vector, out=taken)
         if status is RELEASING:
             taken = self._releasing[row]
-            taken += vector
+            change(taken, vector, out=taken)
 
     def row_of(self, node: str) -> int:
         """Row of a node; -1 when it is not there."""

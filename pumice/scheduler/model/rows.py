@@ -54,6 +54,7 @@ class Rows:
         self.releasing = releasing
         self.pipelined = pipelined
         self._divisors: dict[int, tuple[Floats, Bools | None]] = {}
+        self._of: tuple[Rows, slice | Ints] | None = None
         self._filled: dict[tuple[int, int], Floats] | None = None
 
     def __len__(self) -> int:
@@ -69,7 +70,9 @@ class Rows:
 
     def _at(self, index: Ints, at: slice | Ints) -> "Rows":
         parts = (self.allocatable[at], self.used[at], self.releasing[at], self.pipelined[at])
-        return Rows(index, *parts)
+        found = Rows(index, *parts)
+        found._of = self, at
+        return found
 
     def still(self) -> "Rows":
         """The same rows while they do not change, with a cache of results."""
@@ -81,7 +84,7 @@ class Rows:
             self.pipelined,
             is_later=self.is_later,
         )
-        found._divisors = self._divisors
+        found._divisors, found._of = self._divisors, self._of
         found._filled = {}
         return found
 
@@ -115,10 +118,16 @@ class Rows:
     def _divided(self, column: int) -> tuple[Floats, Bools | None]:
         found = self._divisors.get(column)
         if found is None:
-            has = self.allocatable[:, column]
-            lacking = has == 0
-            divisor = np.maximum(has, 1).astype(np.float64)
-            found = self._divisors[column] = (divisor, lacking if lacking.any() else None)
+            if self._of is not None:
+                rows, at = self._of
+                among = rows.lacking(column)
+                divisor, lacking = rows.divisor(column)[at], None if among is None else among[at]
+            else:
+                has = self.allocatable[:, column]
+                divisor, lacking = np.maximum(has, 1).astype(np.float64), has == 0
+            is_any = lacking is not None and lacking.any()
+            found = divisor, lacking if is_any else None
+            self._divisors[column] = found
         return found
 
     def idle(self, column: int) -> Ints:
