@@ -214,7 +214,9 @@ def _turn(
     statement = session.statement()
     outcome = session.outcome(job)
     turn = GangTurn(session, queue, job, statement)
-    refused = refused_again(turn, tasks, outcome) if isinstance(tasks, PodQueue) else None
+    refused = None
+    if session.refused.is_renewed(job) and isinstance(tasks, PodQueue):
+        refused = refused_again(turn, tasks, outcome)
     if refused is not None:
         session.outcomes[job.key] = outcome = refused
     elif _fill(turn, tasks, outcome):

@@ -75,6 +75,9 @@ class Sums(Protocol):
     def hold(self, job: "JobInfo", vector: Ints, step: int) -> None:
         """Count what a pod of a job has come to hold (1), or holds no more (-1)."""
 
+    def wait(self, job: "JobInfo", vector: Ints, step: int) -> None:
+        """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
+
     def outdate(self, job: "JobInfo") -> None:
         """Note that pods of a job have changed."""
 
@@ -104,7 +107,6 @@ class JobInfo:
         elsewhere: Pods of it whose amounts count for another queue, by key, and where; see `ChargedPods`.
         pending: What its waiting pods ask for, in columns.
         row: Row of its queue in the table of queues; -1 when the queue is not there.
-        asked: `pending`, as the table of queues last counted it.
         reserved: What it reserves in its queue, as the table of queues last counted it.
         elastic: What it holds beyond `minimum`, as the table of queues last counted it.
         is_left: Whether it has been in its queue without pods for so long that no room is kept for it.
@@ -125,7 +127,6 @@ class JobInfo:
         "_table",
         "allocated",
         "arrived",
-        "asked",
         "counted",
         "counts",
         "created",
@@ -168,7 +169,6 @@ class JobInfo:
         self.pending: Ints = np.zeros(width, dtype=np.int64)
         self.minimum: Ints = np.zeros(width, dtype=np.int64)
         self.required: tuple[tuple[int, int], ...] = ()
-        self.asked: Ints | None = None
         self.reserved: Ints | None = None
         self.elastic: Ints | None = None
         self.row = -1
@@ -323,7 +323,7 @@ class JobInfo:
         if waits:
             asked = self.pending
             (np.add if waits > 0 else np.subtract)(asked, vector, out=asked)
-            self._table.outdate(self)
+            self._table.wait(self, vector, waits)
 
     def set_minimum(self, minimum: Ints) -> None:
         """Note what `min_resources` is in columns."""
@@ -334,7 +334,7 @@ class JobInfo:
     def widen(self, width: int) -> None:
         """Append columns of zeros, one for each new resource."""
         missing = width - len(self.allocated)
-        for name in ("allocated", "pending", "minimum", "asked", "reserved", "elastic"):
+        for name in ("allocated", "pending", "minimum", "reserved", "elastic"):
             vector = getattr(self, name)
             if vector is not None and missing > 0:
                 setattr(self, name, np.pad(vector, (0, width - len(vector))))

@@ -1,8 +1,8 @@
 """Resources that queues hold, request and reserve, in columns: one row for each queue, updated by events and decisions.
 
 The sums of jobs are kept by the jobs (`JobInfo.allocated`, `JobInfo.pending`); these are the sums over the jobs of a
-queue. What is held is updated with each pod that is placed, pipelined or evicted, also tentatively. The pending, the reserved and the
-elastic amounts of jobs are counted when they are needed, for the jobs that changed.
+queue. They are updated with each pod that is placed, pipelined or evicted, also tentatively. The reserved and the
+elastic amounts of jobs are computed when they are needed, for the jobs that changed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,6 +36,7 @@ class QueueTable:
         jobs: Jobs that a queue has itself, by row.
         amounts: What the specs of queues say about resources, by name; kept by `ClusterState.set_queue`.
         allocated: What pods of its own jobs hold or are promised, by row and column.
+        pending: What waiting pods of its own jobs ask for.
         tree: What pods of its own jobs hold, and of those of the queues below it.
     """
 
@@ -62,15 +63,16 @@ class QueueTable:
         shape = (len(self.names), len(self._axis))
         self.jobs: Ints = np.zeros(len(self.names), dtype=np.int64)
         self.allocated: Ints = np.zeros(shape, dtype=np.int64)
+        self.pending: Ints = np.zeros(shape, dtype=np.int64)
         self.tree: Ints = np.zeros(shape, dtype=np.int64)
-        self._pending: Ints = np.zeros(shape, dtype=np.int64)
         self._reserved: Ints = np.zeros(shape, dtype=np.int64)
         self._elastic: Ints = np.zeros(shape, dtype=np.int64)
         self._limits: QueueLimits | None = None
         self._link()
 
     def _link(self) -> None:
-        """Find again, by row, the rows of tables that follow what pods hold."""
+        """Find again, by row, the rows of tables that follow what pods hold and wait for."""
+        self._asking = list(self.pending)
         allocated, tree = list(self.allocated), list(self.tree)
         self._holding = [
             [allocated[row], *[tree[each] for each in path.tolist()]]
@@ -128,7 +130,7 @@ class QueueTable:
         counted = []
         for job in jobs.values():
             job.row = self.rows.get(job.queue, -1) if job.has_queue else -1
-            job.asked = job.reserved = job.elastic = None
+            job.reserved = job.elastic = None
             self._late[job.key] = job
             if job.row >= 0:
                 counted.append(job)
@@ -136,6 +138,7 @@ class QueueTable:
             rows = [job.row for job in counted]
             np.add.at(self.jobs, rows, 1)
             np.add.at(self.allocated, rows, np.array([job.allocated for job in counted]))
+            np.add.at(self.pending, rows, np.array([job.pending for job in counted]))
             self.tree = self.below(self.allocated)
             self._link()
 
@@ -162,9 +165,9 @@ class QueueTable:
         row = job.row
         self.jobs[row] += sign
         self.allocated[row] += sign * job.allocated
+        self.pending[row] += sign * job.pending
         self.tree[self.paths[row]] += sign * job.allocated
-        if job.asked is not None and job.reserved is not None and job.elastic is not None:
-            self._pending[row] += sign * job.asked
+        if job.reserved is not None and job.elastic is not None:
             self._reserved[row] += sign * job.reserved
             self._elastic[row] += sign * job.elastic
 
@@ -177,8 +180,15 @@ class QueueTable:
             for held in self._holding[row]:
                 change(held, vector, out=held)
 
+    def wait(self, job: JobInfo, vector: Ints, step: int) -> None:
+        """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
+        self._late[job.key] = job
+        if job.row >= 0:
+            asked = self._asking[job.row]
+            (np.add if step > 0 else np.subtract)(asked, vector, out=asked)
+
     def outdate(self, job: JobInfo) -> None:
-        """Note that what pods of a job wait for, what it reserves, or has beyond its minimum, is to be counted again."""
+        """Note that what a job reserves, or has beyond its minimum, is to be counted again."""
         self._late[job.key] = job
 
     def forget(self, job: JobInfo) -> None:
@@ -194,7 +204,7 @@ class QueueTable:
         """Open the columns that the axis has gained."""
         missing = len(self._axis) - self.allocated.shape[1]
         if missing > 0:
-            for name in ("allocated", "tree", "_pending", "_reserved", "_elastic"):
+            for name in ("allocated", "pending", "tree", "_reserved", "_elastic"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, missing))))
             self._limits = None
             self._link()
@@ -205,12 +215,6 @@ class QueueTable:
     def width(self) -> int:
         """Columns that the table has; the axis may be ahead of it."""
         return int(self.allocated.shape[1])
-
-    @property
-    def pending(self) -> Ints:
-        """What waiting pods of its own jobs ask for, by row and column."""
-        self._catch_up()
-        return self._pending
 
     @property
     def reserved(self) -> Ints:
@@ -272,12 +276,10 @@ class QueueTable:
         late, self._late = self._late, {}
         for job in late.values():
             reserved, elastic = _reserved(job), _elastic(job)
-            asked = job.pending.copy()
             if job.row >= 0:
-                self._pending[job.row] += _less(asked, job.asked)
                 self._reserved[job.row] += _less(reserved, job.reserved)
                 self._elastic[job.row] += _less(elastic, job.elastic)
-            job.asked, job.reserved, job.elastic = asked, reserved, elastic
+            job.reserved, job.elastic = reserved, elastic
             for jobs, is_among in (
                 (self._broken, job.is_broken),
                 (self._reserving, bool(reserved.any())),

@@ -234,7 +234,7 @@ def refused_again(turn: GangTurn, tasks: PodQueue, outcome: JobOutcome) -> JobOu
     are filled first.
     """
     session, queue, job, statement, *_ = turn
-    first = tasks.any_of_alike if session.refused.is_renewed(job) else None
+    first = tasks.any_of_alike
     if first is None:
         return None
     ranking, answers = session.ranking(first, queue.metadata.name), session.answers
