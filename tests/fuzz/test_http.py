@@ -86,7 +86,8 @@ def request_of(random: Random) -> list[bytes]:
     real = random.choice(corpus())
     body = real.body if likely(0.8) else mangled(random, real.body, [real.body])
     extra = random.sample(HEADERS, random.choice((0, 0, 0, 1, 1, 2, 3)))
-    length = random.choice((0, 1, len(body) - 1, len(body) + 1, 10**9)) if likely(0.15) else None
+    lengths = 0, 1, len(body) - 1, len(body) + 1, 10**9, 10**9
+    length = random.choice(lengths) if likely(0.2) else None
     sent = post(real.path, body, *extra, length=length)
     if likely(0.2):
         sent = sent.replace(b"POST", random.choice(METHODS), 1)

@@ -62,7 +62,7 @@ class Applied:
         if self.current() is None:
             self._objects.create(call, self.manifest(patch))
         else:
-            self._objects.change(call, lambda old: merged(old, patch))
+            self._objects.change(call, lambda old: merged(old.copy(), patch))
 
     def owners(self) -> dict[str, list[str]]:
         version = self.current()
@@ -284,7 +284,7 @@ def test_what_was_not_set_by_a_user_follows_where_writes_are_recorded_from_the_s
 
     assert objects.change(call, scaled).obj["spec"]["minAvailable"] == 2
     status = Call(resource, "default", "j", subresource="status", manager="controller")
-    changed = objects.change(status, lambda old: merged(old, {"status": {"running": 1}})).obj
+    changed = objects.change(status, lambda old: merged(old.copy(), {"status": {"running": 1}})).obj
     entries = {each["manager"]: each for each in changed["metadata"]["managedFields"]}
     assert entries["controller"]["subresource"] == "status"
     assert entries["controller"]["fieldsV1"] == {"f:status": {"f:running": {}}}
