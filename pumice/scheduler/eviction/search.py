@@ -143,8 +143,15 @@ class Search:
             needs = np.sort([task.shape.vector for task in tasks], axis=0)[:lacks].sum(axis=0)
             if rules.setting.reclaims and not session.answers.may_take_back(queue, needs):
                 return False
-        first = {task.shape.number: task for task in tasks}.values()
-        return any(self._may_take(rules, Preemptor(task, job, queue)) for task in first)
+        asked: set[Hashable] = set()
+        for task in tasks:
+            session.time.check()
+            preemptor = Preemptor(task, job, queue)
+            kind = task.shape.number, rules.survey_class(preemptor)
+            if kind not in asked and self._may_take(rules, preemptor):
+                return True
+            asked.add(kind)
+        return False
 
     def _may_take(self, rules: EvictionRules, preemptor: Preemptor) -> bool:
         """False if the queue of a pod cannot take it, as far as is known, from whichever node all pods go that may."""
@@ -164,10 +171,10 @@ class Search:
     def _one_by_one(self, turn: GangTurn, rules: EvictionRules, tasks: Sequence[TaskInfo]) -> None:
         """Evict for one pod of a gang after the other, and promise them their places, until it has enough."""
         session, queue, job, statement, *_ = turn
-        kinds = {session.alike(task) for task in tasks}
+        kinds = {rules.preemptor_class(session, Preemptor(task, job, queue)) for task in tasks}
         counted = None
         if len(kinds) == 1 and not session.nominations and tasks[0].shape.peers is None:
-            counted = rules.preemptor_class(session, Preemptor(tasks[0], job, queue))
+            (counted,) = kinds
             if counted in self._places and self._places[counted] < lacking(job):
                 return  # an earlier gang with such pods found fewer places, and decisions only make them fewer
         while tasks:
@@ -192,13 +199,14 @@ class Search:
             session.time.check()
             if not answers.is_starving(job):
                 break
-            kind = session.alike(task)
+            preemptor = Preemptor(task, job, queue)
+            kind = rules.preemptor_class(session, preemptor)
             if kind in failed:
                 left.append(task)
                 continue
             if rules.setting.reclaims and answers.why_not_preemptive(queue, task) is not None:
                 continue
-            if self.place(Preemptor(task, job, queue), rules, statement) is None:
+            if self.place(preemptor, rules, statement) is None:
                 failed.add(kind)
                 left.append(task)
         return left

@@ -434,6 +434,31 @@ def test_no_victims_are_sought_for_a_pod_where_no_node_has_enough_for_its_queue(
     assert (len(sought), len(result.evicted)) == (searches, searches)
 
 
+@pytest.mark.parametrize(
+    "preemptable", [[False, True], [True, False]], ids=["it is first", "it is last"]
+)
+def test_a_pod_for_which_others_may_go_gets_its_place_beside_one_with_equal_requests(
+    preemptable: list[bool],
+) -> None:
+    """Tdm lets pods go for one that may not be evicted itself; the queue has no room for either before."""
+    cluster = {
+        "nodes": [["n0", 8, "8Gi"]],
+        "queues": [["q1", {"capability": {"cpu": 2}}]],
+        "podgroups": [["ns", "old", "q1", 1, "Running"], ["ns", "new", "q1", 1, "Inqueue"]],
+        "pods": [
+            *(["ns", f"old-{n}", "n0", "Running", 1, 0, "old"] for n in range(2)),
+            *(
+                ["ns", f"new-{n}", "", "Pending", 1, 0, "new", {"preemptable": each}]
+                for n, each in enumerate(preemptable)
+            ),
+        ],
+    }
+    tiers = [["tdm", "gang"], ["capacity", "predicates"]]
+    result = Scenario(cluster, config_text(tiers, ["allocate", "preempt"])).cycle()
+    assert result.evicted == ["ns/old-1"]
+    assert result.pipelined == {f"ns/new-{preemptable.index(False)}": "n0"}
+
+
 def test_a_gang_breaks_on_no_node_any_more_once_decisions_are_undone() -> None:
     """Gang `old` has two pods and needs one: without the first, the second breaks it."""
     cluster = {
