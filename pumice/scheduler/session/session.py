@@ -129,8 +129,8 @@ class Session:
         free = {key: job for key, job in state.gangs.waiting.items() if key not in held}
         parked, pause = state.parked, state.delays.renewals
         waiting, renewed = parked.begin(free, state.rounds.untried, self.now, pause)
-        if pause and parked.stale and not renewed:
-            state.wakes.append(parked.renewed_at + pause)
+        if (later := parked.renewed_at + pause) > self.now and parked.stale and not renewed:
+            state.wakes.append(later)
         self.unreached, self.left_out = state.rounds.choose(
             job
             for job in waiting

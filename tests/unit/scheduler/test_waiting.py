@@ -1,5 +1,6 @@
 """Gangs that wait: what parks them, what has them tried again, and that an event costs little while many wait."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -274,6 +275,19 @@ def test_where_reasons_are_renewed_after_a_pause_a_cycle_is_due_then() -> None:
         due.append(min(state.wakes, default=None))
     assert tried == [True, False, True]
     assert due == [None, NOW + 60, None]
+
+
+def test_no_cycle_is_due_at_a_moment_that_is_past_for_a_reason_of_a_gang_that_is_left_out() -> None:
+    """None of the reasons that are out of date could be renewed."""
+    scenario = _crowd(Counting(**OF_NODES), 3)
+    state = scenario.state
+    state.delays = ReportDelays(numbers=30.0, renewals=60.0)
+    for renewed_at in (-math.inf, NOW - 61):
+        state.parked.renewed_at = renewed_at
+        state.parked.stale = {"ns/other": None}
+        state.settled = None
+        scenario.cycle(NOW)
+        assert not state.wakes
 
 
 @pytest.mark.parametrize("equal", [True, False], ids=["equal", "unequal"])
