@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.candidates import (
-    Preemptor,
     VictimCheck,
-    WhySpared,
+    VictimPromises,
     any_preemptor,
     gang_of,
 )
@@ -235,52 +234,25 @@ class Registrar:
         if self._add(Extensions.preemptive, check):
             self._extensions.preemptive_room += [room] if room is not None else []
 
-    def preemptable(
-        self,
-        check: VictimCheck,
-        *,
-        by: Callable[[Preemptor], Hashable] = gang_of,
-        lasts: bool = False,
-        why: WhySpared | None = None,
-    ) -> None:
-        """Register which running pods may be evicted for a pod of their own queue.
+    def preemptable(self, check: VictimCheck, **promises: Unpack[VictimPromises]) -> None:
+        """Register which running pods may be evicted for a pod of their own queue, with what is known of the answers.
 
         While a session runs, answers for the pods of a gang may only become stricter. A candidate that may not go if it
         is the only one of its node may not go after others either.
-
-        Args:
-            check: The function.
-            by: What of the pod that asks decides about the answers, besides its queue; its gang and shape
-                unless told.
-            lasts: Whether that follows from the PodGroup of its gang and the pods of it alone, so that it need not be asked again before
-                one of these, a priority or the configuration changes.
-            why: Says why it spares pods, for the reasons of gangs that wait.
         """
-        self._add_victims(Extensions.preemptable, check, by, why, lasts=lasts)
+        self._add_victims(Extensions.preemptable, check, promises)
 
-    def reclaimable(
-        self,
-        check: VictimCheck,
-        *,
-        by: Callable[[Preemptor], Hashable] = gang_of,
-        lasts: bool = False,
-        why: WhySpared | None = None,
-    ) -> None:
+    def reclaimable(self, check: VictimCheck, **promises: Unpack[VictimPromises]) -> None:
         """Register which running pods may be evicted for a pod of another queue; as for `preemptable`."""
-        self._add_victims(Extensions.reclaimable, check, by, why, lasts=lasts)
+        self._add_victims(Extensions.reclaimable, check, promises)
 
     def _add_victims(
-        self,
-        point: Point[VictimCheck],
-        check: VictimCheck,
-        by: Callable[[Preemptor], Hashable],
-        why: WhySpared | None,
-        *,
-        lasts: bool,
+        self, point: Point[VictimCheck], check: VictimCheck, promises: VictimPromises
     ) -> None:
         found = self._extensions
         if self._add(point, check):
-            found.lasting_classes |= {by} if lasts else set()
+            by, why = promises.get("by", gang_of), promises.get("why")
+            found.lasting_classes |= {by} if promises.get("lasts") else set()
             is_own = point is Extensions.preemptable
             classes = found.preemptor_classes if is_own else found.reclaimer_classes
             classes += [] if by in (*classes, any_preemptor) else [by]

@@ -5,7 +5,7 @@ that "only as many of a gang as it has above its minimum" is a comparison with `
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -197,3 +197,18 @@ VictimCheck = Callable[[Preemptor, Candidates], Bools | None]
 
 WhySpared = Callable[[RunningTable, Ints], str]
 """Why a plugin spares the pods of these rows, for the reason of a gang that waits."""
+
+
+class VictimPromises(TypedDict, total=False):
+    """What a plugin says about the answers of its `VictimCheck`.
+
+    Attributes:
+        by: What of the pod that asks decides about them, besides its queue; `gang_of` unless told.
+        lasts: Whether that follows from the PodGroup of its gang and the pods of it alone, so that it need not be asked again before
+            one of these, a priority or the configuration changes.
+        why: Says why it spares pods, for the reasons of gangs that wait.
+    """
+
+    by: Callable[[Preemptor], Hashable]
+    lasts: bool
+    why: WhySpared | None
