@@ -54,9 +54,14 @@ async def _serve(
     """Serve the page until the user ends it."""
     import asyncio
 
+    from pumice.api.kinds import POD
     from pumice.cluster.errors import Forbidden
     from pumice.cluster.lifecycle import stop_on_signals, until_any
+    from pumice.cluster.paths import collection_path
 
+    collection_path(
+        POD, namespace
+    )  # no request of the page names the namespace and would refuse it
     kubeconfig = str(cluster.kubeconfig) if cluster.kubeconfig else None
     stop = asyncio.Event()
     async with cluster.connect() as client:

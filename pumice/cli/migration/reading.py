@@ -101,13 +101,15 @@ async def of_cluster(client: "Client", *, config_map: bool) -> VolcanoState:
 
 async def _read(client: "Client", kind: Kind, found: VolcanoState) -> None:
     """Read a kind in all namespaces, or else in that of the context."""
-    from pumice.cluster.errors import Forbidden, NotFound
+    from pumice.cluster.errors import Forbidden, InvalidName, NotFound
 
     selector = _WITHOUT_JOB if kind == POD else None
     own = client.connection.namespace
     for namespace in (None, own) if kind.namespaced else (None,):
         try:
             items = (await client.list(kind, namespace, label_selector=selector))["items"]
+        except InvalidName:
+            raise
         except NotFound:
             return  # the kind is not installed
         except Forbidden:

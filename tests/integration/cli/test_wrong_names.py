@@ -85,6 +85,10 @@ def server() -> Iterator[Server]:
             'invalid namespace "..": expected one without "/" that is not empty, "." or ".."',
         ),
         (
+            "web -n a/b --no-browser",
+            'invalid namespace "a/b": expected one without "/" that is not empty, "." or ".."',
+        ),
+        (
             "explain train -n defualt",
             "there is no such Job in namespace defualt, and no such namespace either",
         ),

@@ -7,11 +7,15 @@ import pytest
 
 from pumice.api.not_here_yet import HARMS
 from pumice.cli.migration import ranks
+from pumice.cli.migration.reading import of_cluster
+from pumice.cluster.client import Client
+from pumice.cluster.errors import InvalidName
 from pumice.scheduler.registry import builtin_registry
 from pumice.webhook.rules.catalogue import by_code
 from tests.kit import tables
 from tests.kit.builders import job, pod, queue, task
 from tests.unit.cli.conftest import Pumice, Ran, texts
+from tests.unit.cluster.tiny import status, tiny_api
 
 CLUSTER = tables.CASES / "cli/migration/cluster.yaml"
 EXPECTED = tables.table("cli/migration/findings")
@@ -28,6 +32,23 @@ def found_in(pumice: Pumice, *objects: dict[str, Any]) -> list[dict[str, Any]]:
     """Findings about objects, without the one about the configuration."""
     found = checked(pumice, "--state", "-", stdin=texts(*objects))["findings"]
     return [each for each in found if each["code"] != "SCHED-DEFAULT"]
+
+
+async def test_a_namespace_that_nothing_can_have_is_no_kind_that_is_not_installed(
+    tmp_path: Path,
+) -> None:
+    """Of a context whose user may read only its own namespace."""
+    file = tmp_path / "config"
+    context = {"cluster": "c", "namespace": "a/b"}
+    async with tiny_api() as api:
+        clusters = [{"name": "c", "cluster": {"server": api.url}}]
+        contexts = [{"name": "x", "context": context}]
+        file.write_text(texts({"current-context": "x", "contexts": contexts, "clusters": clusters}))
+        for _ in range(20):
+            api.answer_next(403, status(403, "Forbidden"))
+        async with Client.connect(str(file)) as client:
+            with pytest.raises(InvalidName, match='invalid namespace "a/b"'):
+                await of_cluster(client, config_map=False)
 
 
 def test_a_cluster_is_told_job_by_job_and_key_by_key_in_the_order_of_harm(pumice: Pumice) -> None:
