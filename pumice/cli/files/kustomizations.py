@@ -13,6 +13,7 @@ from typing import Any
 from pumice.api.fields import plain
 from pumice.api.raw import list_in, objects_in
 from pumice.cli.exits import UserError
+from pumice.cli.files.contents import read_bytes
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 """Names of the file, one of which a folder has."""
@@ -63,8 +64,8 @@ def _patches_of(folder: Path) -> Iterator[str]:
         try:
             if not file.is_file() or file.stat().st_size > _MOST_BYTES:
                 continue
-            raw = file.read_bytes()
-        except OSError:
+            raw = read_bytes(file)
+        except (OSError, UserError):
             continue
         yield from (os.path.realpath(folder / each) for each in _listed(raw) if "\0" not in each)
 

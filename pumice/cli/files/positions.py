@@ -8,11 +8,12 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
 
+from pumice.cli.exits import UserError
+from pumice.cli.files.contents import read_bytes
 from pumice.cli.files.manifests import Source
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -86,7 +87,7 @@ class Positions:
             try:
                 text, lines = self._text(source.file)
                 found = _json_items(text, lines[source.line - 1])
-            except (OSError, ValueError, IndexError, RecursionError):
+            except (UserError, ValueError, IndexError, RecursionError):
                 found = []
             self._items = key, found
         found = self._items[1]
@@ -100,7 +101,7 @@ class Positions:
             part = item or slice(start, _end(text, start))
             self._first = bisect_right(lines, part.start)
             loader = _Composer(text[part])
-        except (OSError, ValueError, IndexError, yaml.YAMLError):
+        except (UserError, ValueError, IndexError, yaml.YAMLError):
             return None  # the file has changed since it was read, for example
         try:
             node: yaml.Node | None = loader.get_node() if loader.check_node() else None
@@ -113,7 +114,7 @@ class Positions:
     def _text(self, file: str) -> tuple[str, list[int]]:
         """A file's text, and where each of its lines begins."""
         if file not in self._lines:
-            raw = self._texts[file] if file in self._texts else Path(file).read_bytes()
+            raw = self._texts[file] if file in self._texts else read_bytes(file)
             text = raw.decode("utf-8-sig")
             ends = [match.end() for match in _BREAK.finditer(text)]
             self._lines[file] = text, [0, *ends]

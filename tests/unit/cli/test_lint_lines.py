@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pumice.cli.files import contents
+from pumice.cli.files.manifests import Source
+from pumice.cli.files.positions import Positions
 from tests.kit.builders import job, task
 from tests.unit.cli.conftest import Pumice, texts
 
@@ -94,6 +97,18 @@ def test_each_problem_has_the_line_of_its_field_or_of_the_nearest_parent(
     assert f"  error    {shown}:40: spec.tasks[0].name: " in ran.out
     lines = [int(line.split(":")[1]) for line in ran.out.splitlines() if "  error " in line]
     assert lines[:5] == sorted(lines[:5])
+
+
+def test_a_file_is_read_for_lines_up_to_the_limit_of_an_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have grown since its objects were read."""
+    file = tmp_path / "many.yaml"
+    file.write_text(MANY)
+    source = Source(str(file), line=2)
+    assert Positions({}).line(source, "spec.plugins") == 6
+    monkeypatch.setattr(contents, "MOST_BYTES", len(MANY) - 1)
+    assert Positions({}).line(source, "spec.plugins") == 2
 
 
 A_LIST = """

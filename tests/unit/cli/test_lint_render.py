@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pumice.cli.files import kustomizations
+from pumice.cli.files import contents, kustomizations
 from tests.kit.builders import job
 from tests.support.controlplane.builder import Builder
 from tests.unit.cli.conftest import Pumice, texts
@@ -58,6 +58,15 @@ def test_a_patch_that_a_kustomization_lists_is_no_job(pumice: Pumice, overlay: P
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     ran = pumice("lint", overlay / "parts")
     assert f"{overlay}/kustomization.yaml lists; " in ran.err
+
+
+def test_a_kustomization_is_read_up_to_the_limit_of_an_input(
+    overlay: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch = str(overlay / "parts/patch.yaml")
+    assert kustomizations.Kustomizations().of_patch(patch) == f"{overlay}/kustomization.yaml"
+    monkeypatch.setattr(contents, "MOST_BYTES", 40)
+    assert kustomizations.Kustomizations().of_patch(patch) == ""
 
 
 @pytest.mark.parametrize(
