@@ -24,6 +24,10 @@ The kubelet replaces a service account's token at 80 % of its validity, at least
 """
 
 
+MOST_BYTES = 16 << 20
+"""Maximum size of a kubeconfig and of a file that it names."""
+
+
 class Credentials(Protocol):
     """A source of authentication headers."""
 
@@ -34,6 +38,22 @@ class Credentials(Protocol):
     async def refused(self) -> bool:
         """Report that the server answered 401; True if the next `headers()` may differ."""
         ...
+
+
+def contents(file: Path) -> bytes:
+    """Content of a kubeconfig, or of a file that one names: a device such as /dev/zero has no end.
+
+    Raises:
+        OSError: It cannot be read.
+        ConfigurationError: It has more than `MOST_BYTES`.
+    """
+    with file.open("rb") as stream:
+        found = stream.read(MOST_BYTES + 1)
+    if len(found) > MOST_BYTES:
+        raise ConfigurationError(
+            f"{file}: has more than {MOST_BYTES:,} bytes, the limit of a kubeconfig and of files that it names"
+        )
+    return found
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -84,6 +104,7 @@ class TokenFile:
 
         Raises:
             OSError: When the file cannot be read.
+            ConfigurationError: When it is too large.
         """
         self._path = path
         self._extra = extra or {}
@@ -93,7 +114,7 @@ class TokenFile:
         self._read()
 
     def _read(self) -> None:
-        self._headers = _joined(bearer(self._path.read_text()), self._extra)
+        self._headers = _joined(bearer(contents(self._path).decode()), self._extra)
         self._read_at = self._clock.monotonic()
 
     async def headers(self) -> Mapping[str, str]:
@@ -107,7 +128,7 @@ class TokenFile:
         before = self._headers
         try:
             self._read()
-        except OSError:
+        except (OSError, ValueError, ConfigurationError):
             # The volume is being replaced; the old token is usually still valid.
             self._read_at = self._clock.monotonic()
         return self._headers != before

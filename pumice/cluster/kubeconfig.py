@@ -10,10 +10,10 @@ start of a webhook.
 """
 
 import base64
-import binascii
 import os
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from pumice.cluster.connection import (
     TokenFile,
     basic,
     bearer,
+    contents,
     load_pair,
 )
 
@@ -50,6 +51,9 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
     if not files:
         raise ConfigurationError("the path of the kubeconfig is empty")
     if len(files) > 1:
+        for each in files:
+            with suppress(OSError):
+                contents(each)  # which refuses one without end
         return await _official(paths, server, context)
     file = files[0]
     chosen, cluster, user = _parts(file, context)
@@ -64,7 +68,7 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
             proxy=cluster.get("proxy-url"),
             namespace=chosen.get("namespace") or "default",
         )
-    except (OSError, ssl.SSLError, binascii.Error) as error:
+    except (OSError, ValueError) as error:
         raise ConfigurationError(f"kubeconfig {file}: {error}") from error
 
 
@@ -83,7 +87,7 @@ def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
     import yaml  # which a pod does not need
 
     try:
-        text = file.read_text(encoding="utf-8")
+        text = contents(file).decode("utf-8")
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except OSError as error:
         raise ConfigurationError(f"kubeconfig {file}: {error.strerror}") from error
@@ -169,7 +173,7 @@ def _data(file: Path, entry: Entry, key: str) -> bytes | None:
     if data := entry.get(f"{key}-data"):
         return base64.b64decode(str(data), validate=True)
     if path := entry.get(key):
-        return (file.parent / str(path)).read_bytes()
+        return contents(file.parent / str(path))
     return None
 
 

@@ -213,6 +213,8 @@ def test_what_is_wrong_with_a_file_is_said(file: Path, text: str, message: str) 
         ({"certificate-authority-data": encoded(b"rubbish")}, {}, "config"),
         ({}, {"client-key-data": encoded(b"x")}, "go together, one is missing"),
         ({}, {"tokenFile": "gone.txt"}, "gone.txt"),
+        ({"certificate-authority": "/dev/zero"}, {}, "^/dev/zero: has more than 16,777,216 bytes"),
+        ({}, {"tokenFile": "/dev/zero"}, "^/dev/zero: has more than"),
     ],
 )
 async def test_what_a_file_refers_to_must_be_there(
@@ -221,6 +223,12 @@ async def test_what_a_file_refers_to_must_be_there(
     write(file, {"server": "https://x", **cluster}, user)
     with pytest.raises(ConfigurationError, match=message):
         await kubeconfig.load(str(file))
+
+
+async def test_a_file_without_end_is_not_read_to_the_end(file: Path) -> None:
+    for paths in ("/dev/zero", f"{write(file, {'server': 'http://x'})}{os.pathsep}/dev/zero"):
+        with pytest.raises(ConfigurationError, match=r"^/dev/zero: has more than 16,777,216 bytes"):
+            await kubeconfig.load(paths)
 
 
 async def test_a_missing_file_is_named(file: Path) -> None:
