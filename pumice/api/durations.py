@@ -86,7 +86,8 @@ def _duration_fault(text: str) -> str:
     return f'time: invalid duration "{text}"'
 
 
-_NOT_KNOWN = "<unknown>"
+NOT_KNOWN = "<unknown>"
+"""What kubectl shows in a cell whose value is not known."""
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _YEAR = 365 * _DAY
 
@@ -94,7 +95,7 @@ _YEAR = 365 * _DAY
 def human_age(timestamp: str | None, now: float) -> str:
     """How long ago something was, as kubectl shows it."""
     since = parse_time(timestamp)
-    return _NOT_KNOWN if since is None else human_duration(now - since)
+    return NOT_KNOWN if since is None else human_duration(now - since)
 
 
 def human_duration(seconds: float) -> str:

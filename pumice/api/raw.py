@@ -1,4 +1,4 @@
-"""Fields of raw JSON that anyone may have written: a value of the type that the field should have, and an empty one otherwise."""
+"""Raw JSON that anyone may have written: fields, which are empty if they have another type than they should, and merge patches."""
 
 from typing import Any
 

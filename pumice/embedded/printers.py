@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from pumice.api.durations import human_age
+from pumice.api.durations import NOT_KNOWN, human_age
 from pumice.embedded.resources import PrinterColumn
 from pumice.embedded.storage import Obj, ResourceKey
 
 Cell = Callable[[Obj, float], Any]
 """An object and the moment in, the cell out."""
-_NOT_KNOWN = "<unknown>"
 Printer = tuple[tuple[PrinterColumn, Cell], ...]
 
 
@@ -193,13 +192,13 @@ PRINTERS: dict[ResourceKey, Printer] = {
         _column("Version", _at("status", "nodeInfo", "kubeletVersion")),
         _column("Internal-IP", _node_address("InternalIP"), wide=1),
         _column("External-IP", _node_address("ExternalIP"), wide=1),
-        _column("OS-Image", _at("status", "nodeInfo", "osImage", missing=_NOT_KNOWN), wide=1),
+        _column("OS-Image", _at("status", "nodeInfo", "osImage", missing=NOT_KNOWN), wide=1),
         _column(
-            "Kernel-Version", _at("status", "nodeInfo", "kernelVersion", missing=_NOT_KNOWN), wide=1
+            "Kernel-Version", _at("status", "nodeInfo", "kernelVersion", missing=NOT_KNOWN), wide=1
         ),
         _column(
             "Container-Runtime",
-            _at("status", "nodeInfo", "containerRuntimeVersion", missing=_NOT_KNOWN),
+            _at("status", "nodeInfo", "containerRuntimeVersion", missing=NOT_KNOWN),
             wide=1,
         ),
     ),
