@@ -79,11 +79,11 @@ def _duration_fault(text: str) -> str:
     while rest and (number := _NUMBER.match(rest)):
         unit = _UNIT.match(rest, number.end())
         if unit is None:
-            return f'time: missing unit in duration "{text}"'
+            return f"time: missing unit in duration {quoted(text)}"
         if unit[0] not in _NANOSECONDS:
-            return f'time: unknown unit "{unit[0]}" in duration "{text}"'
+            return f"time: unknown unit {quoted(unit[0])} in duration {quoted(text)}"
         rest = rest[unit.end() :]
-    return f'time: invalid duration "{text}"'
+    return f"time: invalid duration {quoted(text)}"
 
 
 NOT_KNOWN = "<unknown>"

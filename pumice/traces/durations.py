@@ -8,13 +8,10 @@ import msgspec
 from pumice.api import keys
 from pumice.api.durations import parse_seconds, wait_problem
 from pumice.api.jobs import Job
-from pumice.api.messages import counted, shortened
+from pumice.api.messages import counted
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.raw import key_in, object_in, objects_in, text_in
 from pumice.controller.jobs.phases import COMPLETED, FINISHED
-
-_SHOWN = 60
-"""Bytes of an annotation in a message."""
 
 
 def stated(*metas: ObjectMeta | None) -> float | None:
@@ -36,7 +33,7 @@ def ignored_durations(jobs: Iterable[Raw], others: Iterable[tuple[str, object]])
     found: dict[str, str] = {}
     for name, annotations in (*_annotations_of(jobs), *others):
         text = annotations.get(keys.DURATION) if isinstance(annotations, Mapping) else None
-        if isinstance(text, str) and (problem := wait_problem(shortened(text, _SHOWN))):
+        if isinstance(text, str) and (problem := wait_problem(text)):
             found.setdefault(name, problem)
     if not found:
         return ""

@@ -6,6 +6,7 @@ from pumice.api.durations import (
     parse_nanoseconds,
     parse_seconds,
 )
+from pumice.api.json_words import quoted
 
 SECOND = 10**9
 READ = {
@@ -54,7 +55,7 @@ def test_what_is_no_duration(text: str) -> None:
     assert parse_nanoseconds(text) is None
     problem = duration_problem(text) or ""
     assert problem.startswith("time: ")
-    assert problem.endswith(f' "{text}"; write a duration such as 90s, 10m or 1h30m')
+    assert problem.endswith(f" {quoted(text)}; write a duration such as 90s, 10m or 1h30m")
 
 
 @pytest.mark.parametrize(

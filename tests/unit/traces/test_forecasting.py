@@ -120,7 +120,8 @@ def test_a_duration_that_cannot_be_read_is_named_once() -> None:
             "annotation pumice.dev/duration of PodGroup default/runs-uid-runs is ignored, and that of 1 more"
         )
     )
-    readable = ForecastCluster(ClusterObjects(), jobs[:1], load_config(), registry(), NOW)
+    long = stored("long", phase="Running", duration="1h" + "0m" * 40)
+    readable = ForecastCluster(ClusterObjects(), [jobs[0], long], load_config(), registry(), NOW)
     assert readable.remark() == ""
 
 
