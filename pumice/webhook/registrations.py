@@ -142,14 +142,18 @@ def _pod_mutation(_: RuleSettings, groups: ResourceGroups) -> tuple[MatchConditi
 
 
 def _pod_validation(settings: RuleSettings, _: ResourceGroups) -> tuple[MatchCondition, ...]:
-    """Match conditions for pods of Pumice's schedulers with a budget or a cool-down, many labels or annotations, or device claims."""
+    """Match conditions for pods of Pumice's schedulers with a budget or a cool-down, many labels or annotations, or device claims.
+
+    Also for pods with a duration, unless they have an owner: what a controller is warned of, its user does not see.
+    """
     names = _list(*settings.scheduler_names)
     ours = f"has(object.spec.schedulerName) && object.spec.schedulerName in {names}"
     budgets = _annotated(keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE, keys.COOLDOWN_TIME)
     cools = f"(has(object.metadata.labels) && '{keys.COOLDOWN_TIME}' in object.metadata.labels)"
+    runs = f"({_annotated(keys.DURATION)} && !has(object.metadata.ownerReferences))"
     labels, annotations = MOST_LABELS + ADDED, MOST_ANNOTATIONS + ADDED
     many = f"{_more('labels', labels)} || {_more('annotations', annotations)}"
-    concerned = f"{budgets} || {cools} || {many} || has(object.spec.resourceClaims)"
+    concerned = f"{budgets} || {cools} || {runs} || {many} || has(object.spec.resourceClaims)"
     return (_condition("ours", ours), _condition("concerned", concerned), _NOT_BY_A_NODE)
 
 

@@ -69,7 +69,7 @@ POD_COOLDOWN = warned(
 POD_DURATION = warned(
     "POD-DURATION",
     "how long pods run, as their user expects, is a duration of 0 or more",
-    "Forecasts ignore one that cannot be read.",
+    "Forecasts ignore one that cannot be read. Pods with an owner are not sent to the webhook for it.",
     "annotations: {pumice.dev/duration: two hours}",
 )
 

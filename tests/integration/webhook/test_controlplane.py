@@ -218,6 +218,10 @@ async def test_queues_podgroups_and_pods_are_judged(called: JudgedNamespace) -> 
     del claims["metadata"]["uid"], claims["status"]
     told = await called.kubectl("create", "-f", "-", obj=claims)
     assert "spec.resourceClaims: is not acted on yet: devices of claims are not allocated" in told
+    lasts = pod("lasts", namespace=called.namespace, annotations={"pumice.dev/duration": "90"})
+    del lasts["metadata"]["uid"], lasts["status"]
+    told = await called.kubectl("create", "-f", "-", obj=lasts)
+    assert 'time: missing unit in duration "90"' in told
 
 
 async def test_an_outage_stops_only_what_needs_judgement(

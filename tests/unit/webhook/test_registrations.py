@@ -142,6 +142,10 @@ def test_pods_are_judged_by_scheduler_and_only_where_there_is_something_to_judge
     for key in (keys.JDB_MIN_AVAILABLE, keys.JDB_MAX_UNAVAILABLE, keys.COOLDOWN_TIME):
         assert f"'{key}'" in found["concerned"]
     assert f"'{keys.COOLDOWN_TIME}' in object.metadata.labels" in found["concerned"]
+    assert (
+        f"['{keys.DURATION}'].exists(key, key in object.metadata.annotations)) && "
+        "!has(object.metadata.ownerReferences)" in found["concerned"]
+    )
     assert "size(object.metadata.labels) > 320" in found["concerned"]
     assert "size(object.metadata.annotations) > 1088" in found["concerned"]
     assert found["concerned"].endswith(" || has(object.spec.resourceClaims)")  # NOT-HERE-YET
