@@ -115,10 +115,12 @@ def _integer(text: str) -> int | None:
     return number if -_LIMIT <= number < _LIMIT else None
 
 
-_DURATIONS = (
+_Rules = tuple[tuple[Rule, str, str], ...]
+_RUNS: _Rules = ((POD_DURATION, "annotations", keys.DURATION),)
+_DURATIONS: _Rules = (
     (POD_COOLDOWN, "labels", keys.COOLDOWN_TIME),
     (POD_COOLDOWN, "annotations", keys.COOLDOWN_TIME),
-    (POD_DURATION, "annotations", keys.DURATION),
+    *_RUNS,
 )
 """Rules about durations, each with the part of the metadata that holds it, and its key."""
 
@@ -133,13 +135,16 @@ def job_durations(case: Case, job: Job) -> None:
 
 
 def durations(case: Case, found: Job | Pod | PodGroup) -> None:
-    """Check the durations in the metadata of an object."""
-    _durations(case, found.metadata.labels, found.metadata.annotations, "metadata")
+    """Check the durations in the metadata of an object; no cool-down is read from a PodGroup."""
+    meta, rules = found.metadata, _RUNS if isinstance(found, PodGroup) else _DURATIONS
+    _durations(case, meta.labels, meta.annotations, "metadata", rules)
 
 
-def _durations(case: Case, labels: object, annotations: object, path: str) -> None:
+def _durations(
+    case: Case, labels: object, annotations: object, path: str, rules: _Rules = _DURATIONS
+) -> None:
     parts = {"labels": labels, "annotations": annotations}
-    for rule, part, key in _DURATIONS:
+    for rule, part, key in rules:
         entries = parts[part]
         text = entries.get(key) if isinstance(entries, dict) else None
         if isinstance(text, str) and (problem := wait_problem(text)):
