@@ -18,7 +18,7 @@ from pumice.scheduler.fairness.fair_shares import DominantShare
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import PENDING, TaskInfo
 from pumice.scheduler.placing.domain_queue import DomainQueue, to_try
-from pumice.scheduler.placing.filling import Filling, GangTurn, refused_again
+from pumice.scheduler.placing.filling import Filling, GangTurn
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.units import Units
 from pumice.scheduler.results import Reason
@@ -214,16 +214,14 @@ def _turn(
     statement = session.statement()
     outcome = session.outcome(job)
     turn = GangTurn(session, queue, job, statement)
-    refused = None
-    if session.refused.is_renewed(job) and isinstance(tasks, PodQueue):
-        refused = refused_again(turn, tasks, outcome)
-    if refused is not None:
-        session.outcomes[job.key] = outcome = refused
-    elif _fill(turn, tasks, outcome):
+    filling = Filling(turn, outcome)
+    is_ready = tasks.fill(turn, outcome) if isinstance(tasks, DomainQueue) else filling.fill(tasks)
+    if is_ready:
+        filling.keep_whole()
         session.commit(statement)
         _open_gates(session, queue, job, outcome)
         return True
-    if refused is None and session.answers.is_pipelined(job):
+    if session.answers.is_pipelined(job):
         session.keep(statement)
         # Its pipelined pods are held only in this session, so it must be tried in each session.
         outcome.causes, outcome.is_over_share = int(Cause.ANY), False
@@ -240,14 +238,6 @@ def _turn(
                 return False
         _open_gates(session, queue, job, outcome)
     return False
-
-
-def _fill(turn: GangTurn, tasks: PodQueue | Units | DomainQueue, outcome: JobOutcome) -> bool:
-    filling = Filling(turn, outcome)
-    is_ready = tasks.fill(turn, outcome) if isinstance(tasks, DomainQueue) else filling.fill(tasks)
-    if is_ready:
-        filling.keep_whole()
-    return is_ready
 
 
 def _fits_largest_first(

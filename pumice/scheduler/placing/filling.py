@@ -3,15 +3,10 @@
 A gang with sub-groups is placed unit by unit. A unit that finds no place for all that it needs is undone and passed over.
 """
 
-from collections.abc import Callable, Hashable, Iterator
-from copy import copy
-from itertools import chain, repeat
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
-import numpy as np
-
 from pumice.api.queues import Queue
-from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import ALLOCATED, PENDING, PIPELINED, TaskInfo
 from pumice.scheduler.placing.pod_queue import PodQueue
@@ -54,14 +49,11 @@ class GangTurn(NamedTuple):
 class Filling:
     """Pods of a gang that get places one after the other, without regard to domains."""
 
-    def __init__(
-        self, turn: GangTurn, outcome: JobOutcome, rows: Iterator[int] | None = None
-    ) -> None:
-        """Begin with nothing placed; `outcome` takes the reasons. Pods get the nodes in these `rows` one after the other; the best ones if None."""
+    def __init__(self, turn: GangTurn, outcome: JobOutcome) -> None:
+        """Begin with nothing placed; `outcome` takes the reasons."""
         self._turn = turn
         self._session, self._queue, self._job, self._statement, self._promises, _ = turn
         self._outcome = outcome
-        self._rows = rows
         self._failed_roles: set[str] = set()
 
     def fill(self, tasks: PodQueue | Units) -> bool:
@@ -191,10 +183,8 @@ class Filling:
         return is_done()
 
     def _place(self, task: TaskInfo, tasks: PodQueue, near: RankOrder | None) -> bool:
-        session, is_later = self._session, False
-        row = NOWHERE if self._rows is None else next(self._rows, NOWHERE)
-        if row == NOWHERE:
-            row, is_later = self._choose(task, tasks, near)
+        session = self._session
+        row, is_later = self._choose(task, tasks, near)
         if row == NOWHERE:
             return False
         if near is not None:
@@ -216,7 +206,7 @@ class Filling:
         if near is not None and nominated != NOWHERE and not near.has(nominated):
             nominated = NOWHERE
         row = ranking.only(nominated) if nominated != NOWHERE else NOWHERE
-        if row == NOWHERE and self._rows is None:
+        if row == NOWHERE:
             group = tasks.group
             row = ranking.best(task, group) if near is None else near.best(task, ranking, group)
         if row != NOWHERE:
@@ -225,30 +215,6 @@ class Filling:
         if row == NOWHERE:
             row = ranking.best_later(task) if near is None else near.best_later(task, ranking)
         return row, True
-
-
-def refused_again(turn: GangTurn, tasks: PodQueue, outcome: JobOutcome) -> JobOutcome | None:
-    """What becomes of a gang that most likely is refused as before; None, and nothing is placed, if the nodes are to be compared for it.
-
-    They need not be if its pods are alike and only room counts. Then as many get places, and the same nodes are full in the end, whichever
-    are filled first.
-    """
-    session, queue, job, statement, *_ = turn
-    first = tasks.any_of_alike
-    if first is None:
-        return None
-    ranking, answers = session.ranking(first, queue.metadata.name), session.answers
-    if not ranking.counts_room_only or answers.is_ready(job) or answers.is_pipelined(job):
-        return None
-    counts = session.places.counts(least((first.shape,)))
-    rows = np.flatnonzero(ranking.pods.allowed & (counts > 0))
-    each = chain.from_iterable(map(repeat, rows.tolist(), counts[rows].tolist()))
-    found = copy(outcome)
-    is_ready = Filling(turn, found, each).fill(copy(tasks))
-    if is_ready or found.waits_for_queue or answers.is_pipelined(job):
-        statement.discard()
-        return None
-    return found
 
 
 def may_begin(session: Session, job: JobInfo, statement: Statement) -> bool:

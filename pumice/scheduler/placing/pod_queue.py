@@ -51,21 +51,6 @@ class PodQueue:
     def __bool__(self) -> bool:
         return bool(self._tasks or self._deferred)
 
-    @property
-    def any_of_alike(self) -> TaskInfo | None:
-        """One of several pods that are left, if all have one shape, without rules about other pods, claims and nodes for which others were evicted."""
-        shape = self._tasks[0].shape if len(self._tasks) > 1 and not self._deferred else None
-        if shape is None or shape.peers is not None or shape.claims:
-            return None
-        alike = all(task.shape is shape and not task.nominated for task in self._tasks)
-        return self._tasks[0] if alike else None
-
-    def __copy__(self) -> "PodQueue":
-        """The same pods; those that are tried are still in the other queue."""
-        found = PodQueue.__new__(PodQueue)
-        vars(found).update(vars(self), _tasks=list(self._tasks), _deferred=list(self._deferred))
-        return found
-
     def waiting(self) -> Iterator[TaskInfo]:
         """The pods that have no place, also those that were tried."""
         return (task for task in self._all if task.status is PENDING)

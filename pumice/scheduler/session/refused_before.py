@@ -70,10 +70,6 @@ class RefusedBefore:
         """Why a gang waits that was refused before; None if it is tried in any case."""
         return None if job.key in self._renewed else self._gangs.get(job.key)
 
-    def is_renewed(self, job: JobInfo) -> bool:
-        """Whether a gang was refused before, and is tried so that its reason tells of the cluster as it is."""
-        return job.key in self._renewed and job.key in self._gangs
-
     def before(self, jobs: Iterable[JobInfo]) -> list[tuple[JobInfo, Parked]]:
         """Those of some gangs that were refused before and are not tried in any case, and why they wait."""
         gangs, renewed = self._gangs, self._renewed

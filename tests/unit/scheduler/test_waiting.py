@@ -10,11 +10,10 @@ from hypothesis import given
 
 from pumice.scheduler import CycleResult, builtin_registry, load_config
 from pumice.scheduler.arguments import Arguments
-from pumice.scheduler.model.axis import Floats
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.points import FilterResult, PodClass, Vote
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
 from pumice.scheduler.session.refused_before import RefusedBefore
@@ -208,57 +207,6 @@ def test_gangs_for_which_there_is_too_little_room_are_not_tried(options: Raw, eq
     assert result.binds == {}
     assert 0 < counting.pods() <= 3 * RENEWALS_PER_CYCLE
     assert len(result.pod_groups) <= RENEWALS_PER_CYCLE
-
-
-class Scorer:
-    """Prefers the last node, counts how often it is asked, notes where pods get places, and lets a gang keep these if it is told to."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.nodes: list[str] = []
-        self.keeps = False
-
-    def build(self, _arguments: Arguments) -> "Scorer":
-        return self
-
-    def open(self, _session: SessionView, register: Registrar) -> None:
-        def score(_pods: PodClass, rows: Rows) -> Floats:
-            self.asked += 1
-            return np.arange(1000.0)[rows.index]
-
-        def vote(job: JobInfo) -> Vote:
-            return Vote.PERMIT if self.keeps and job.ready else Vote.REJECT
-
-        register.node_score(score, scope="row")
-        register.job_pipelined(vote)
-        register.on_allocate(lambda _, record: self.nodes.append(record.name))
-
-
-@pytest.mark.parametrize("keeps", [False, True])
-def test_nodes_are_compared_for_a_gang_whose_reason_is_renewed_only_if_it_keeps_its_places(
-    keeps: bool,
-) -> None:
-    scorer = Scorer()
-    spec = PluginSpec("scorer", "A test's plugin.", scorer.build)
-    registry = with_plugins(builtin_registry(), spec)
-    config = load_config(config_text([["scorer"], ["gang", "predicates"]]), registry)
-    cluster = {
-        "nodes": [["a", 2, "64Gi"], ["b", 2, "64Gi"]],
-        "podgroups": [["ns", "g", "default", 6, "Inqueue"]],
-        "pods": [["ns", f"r-{name}", name, "Running", 1, "1Mi", ""] for name in "ab"],
-        "pod_sets": [{"pg": "g", "count": 6, "cpu": 1, "memory": "1Mi"}],
-    }
-    scenario = Scenario(cluster, config, delays=DELAYS)
-    scenario.cycle(NOW)
-    scorer.asked, scorer.keeps = 0, keeps
-    scorer.nodes.clear()
-    scenario.state.remove_pod("ns", "r-a")
-    result = scenario.cycle(NOW + 30)
-    message = result.pending["ns/g"].message
-    assert "g-3: 0/2 nodes are unavailable: 2 Insufficient cpu" in message
-    assert ("Pending: 3 Schedulable, 3 Unschedulable" in message) != keeps
-    assert (scorer.asked > 0) == keeps
-    assert scorer.nodes == (["a", "a", "b", "b", "a", "a"] if keeps else ["a", "a", "b"])
 
 
 def test_where_reasons_are_renewed_after_a_pause_a_cycle_is_due_then() -> None:
