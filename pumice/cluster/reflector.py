@@ -3,16 +3,13 @@
 A `Reflector` lists its kind, follows the watch from the list's resourceVersion, uses bookmarks so that its version
 stays current without changes, and lists again if the resourceVersion has expired (410). `catch_up` waits until the
 cache has everything that the server had at the call. After each new list it reports only the differences. A broken
-connection is retried forever, with growing delays.
+connection is retried forever, with the delays of `watch_delays`.
 
 A server whose data was restored from a backup may be older than the cache. kube-apiserver then accepts a watch from the
 cached resourceVersion, and sends nothing until its own has passed that one. Two things show a restore. All API servers
 are stopped for it: when none could be reached, everything is listed again. And before each watch that continues an
 earlier one, and in `catch_up`, the server is asked for its resourceVersion: if it is older, everything is listed again
 and reported, also what seems unchanged, because a version may now stand for another content (see `cache.is_from_backup`).
-
-An API server that has just started reads what it has of a kind after the first request for it. Until then it refuses watches
-with 429 and says when to ask again, and then those that continue what is older with 410: no reason to wait for longer.
 
 Objects of a list are decoded and reported in slices (see `slices`), and the watch begins after the last one, so that no
 event precedes the list.
@@ -30,11 +27,12 @@ import msgspec
 from pumice.api.meta import version_number
 from pumice.cluster.clock import Backoff, Clock, SystemClock
 from pumice.cluster.collection import PAGE_SIZE, WATCH_SECONDS, Collection, Head, head_of
-from pumice.cluster.errors import ApiError, Gone, NotFound, TooManyRequests
+from pumice.cluster.errors import ApiError, Gone, NotFound
 from pumice.cluster.events import Reference
 from pumice.cluster.set_aside import ObjectFaults, RetryTimers
 from pumice.cluster.slices import in_slices
 from pumice.cluster.subscribers import Key
+from pumice.cluster.watch_delays import WatchDelays
 
 logger = logging.getLogger(__name__)
 
@@ -43,14 +41,6 @@ CATCH_UP_SECONDS = 3.0
 
 SILENT_SECONDS = 150.0
 """Maximum silence of a watch: API servers send a bookmark about once a minute."""
-
-LASTING_SECONDS = 10.0
-"""A watch that was shorter than this and showed no change, or failed, is followed by a delay; others are renewed immediately."""
-
-WORKING_SECONDS = 1.0
-"""After a watch that was longer than this, or showed a change, the next delay is as short as the first."""
-
-
 _WATCH, _HEAD = "watch", "head"
 """Where all objects of a kind may fail, in metrics."""
 
@@ -130,6 +120,7 @@ class Reflector:
         self._transport = collection.transport
         self._clock = clock or SystemClock()
         self._backoff = backoff or Backoff(base=0.5, cap=30.0, seed=self._kind.plural)
+        self._delays = WatchDelays(self._backoff)
         self.page_size = PAGE_SIZE
         self.watch_seconds = WATCH_SECONDS
         self._optional = optional
@@ -175,63 +166,56 @@ class Reflector:
             self._lists.close()
 
     async def _run(self) -> None:
-        attempt = 0
         while True:
-            started, version, is_new = self._clock.monotonic(), None, False
-            asked: float | None = None
+            started, version, is_new, at_once = 0.0, "", False, False
+            failure: ApiError | None = None
             try:
                 self._must_list |= self._transport.outages != self._outages
                 if not self._must_list:
                     self._compare(version_number(self._version), await self._collection.version())
-                if self._must_list:
+                if is_new := self._must_list:
                     await self._list()
-                    is_new = True
                 started, version = self._clock.monotonic(), self._version
                 await self._follow()
-                if self._version != version and not self._must_list:
-                    # kube-apiserver ends a watch whose events are not read fast enough, which happens
-                    # while many pods are created. The changes that it did not send must not wait.
-                    attempt = 0
-                    self._target.faults.passed(self._all, _WATCH)
-                    continue
-            except Gone:
-                logger.info("watch of %s is too old, listing again", self._collection)
-                self._must_list = True
-                if not is_new:
-                    continue
             except ApiError as error:
-                asked = self._refused(error, is_first=attempt == 0)
+                failure = error
+                self._must_list |= isinstance(error, Gone | NotFound)
                 if isinstance(error, NotFound):
-                    # The kind was removed; a later one is another kind.
-                    self._version, version = "", None
-                    self._must_list = True
+                    self._version = version = ""  # it was removed; a later one is another kind
             except Exception as error:
                 # At no single object, which would be set aside. A new list does not depend on what came before.
-                self._must_list, version = True, None
-                self._target.faults.failed(self._all, _WATCH, error, self._backoff.delay(attempt))
-            lasted = 0.0 if version is None else self._clock.monotonic() - started
-            if lasted >= WORKING_SECONDS or version not in (None, self._version):
-                attempt = 0  # it did its work, however it ended
-            if lasted < LASTING_SECONDS:
-                attempt = await self._pause(attempt, asked)
+                self._must_list, version = True, ""
+                self._target.faults.failed(self._all, _WATCH, error, self._delays.upcoming())
+            if version:
+                lasted, showed = self._clock.monotonic() - started, self._version != version
+                whole = failure is None and not self._must_list
+                at_once = self._delays.ended(lasted, showed=showed, whole=whole)
+                if at_once:
+                    self._target.faults.passed(self._all, _WATCH)
+                if isinstance(failure, Gone) and not is_new and self._delays.lists_at_once():
+                    logger.info("watch of %s is too old, listing again", self._collection)
+                    continue
+            if failure is not None:
+                self._refused(failure)
+            if not at_once:
+                await self._pause(failure.retry_after if failure else None)
 
-    def _refused(self, error: ApiError, *, is_first: bool) -> float | None:
-        """Log why an attempt failed; return for how many seconds the server wants no other, if it says so."""
+    def _refused(self, error: ApiError) -> None:
+        """Log why an attempt failed, if no other has since a watch worked."""
         expected = self._optional and isinstance(error, NotFound)
         if expected:
             self._contact = self._clock.monotonic()  # that was an answer
             self.answered.set()
-        if is_first:
+        if not self._delays.is_told():
             level = logging.DEBUG if expected else logging.WARNING
             logger.log(level, "watching %s: %s; trying again", self._collection, error)
-        return error.patience if isinstance(error, TooManyRequests) else None
 
-    async def _pause(self, attempt: int, asked: float | None) -> int:
-        """Wait before the next attempt, briefly if `catch_up` waits for it; return its number."""
-        delay = self._backoff.delay(0 if self._awaited else attempt) if asked is None else asked
+    async def _pause(self, asked: float | None) -> None:
+        """Wait before the next attempt, briefly if `catch_up` waits for it."""
+        delay = self._delays.upcoming(asked, awaited=bool(self._awaited))
+        self._delays.failed(asked)
         async with self._until_awaited():
             await self._clock.sleep(delay)
-        return attempt if asked is not None else attempt + 1
 
     async def catch_up(self) -> None:
         """Wait until the cache has at least the state that the server had at the call.
@@ -262,12 +246,8 @@ class Reflector:
         Or if it could not be reached meanwhile: its version may since have passed that of the cache.
         """
         if version < known:
-            logger.warning(
-                "%s: the API server has version %d and the cache %d: it was restored from a backup; listing again",
-                self._collection,
-                version,
-                known,
-            )
+            text = "%s: the API server has version %d and the cache %d: it was restored from a backup; listing again"
+            logger.warning(text, self._collection, version, known)
             self._is_newer = True
             self._list_again()
         elif self._transport.outages != self._outages:
