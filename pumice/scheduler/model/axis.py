@@ -9,6 +9,7 @@ limits are rounded up, what a node has is rounded down. Sums over 20,000 nodes a
 """
 
 from collections.abc import Iterable, Mapping, Set
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,3 +111,9 @@ def in_units(column: int, milli: int, *, has: bool = False) -> int:
     if column not in (CPU, SCORED_CPU):
         milli = milli // MILLI if has else -(-milli // MILLI)
     return max(min(milli, LARGEST), -LARGEST)
+
+
+def read_only(*columns: NDArray[Any]) -> None:
+    """Have writing to columns fail, because what shares them would be wrong from then on."""
+    for each in columns:
+        each.flags.writeable = False

@@ -8,7 +8,7 @@ import numpy as np
 from pumice.api.quantities import parse_milli
 from pumice.api.queues import Queue
 from pumice.api.requests import Amounts
-from pumice.scheduler.model.axis import Axis, Bools, Ints, in_units
+from pumice.scheduler.model.axis import Axis, Bools, Ints, in_units, read_only
 
 UNLIMITED = 1 << 62
 """What stands in the column of a resource that is not limited."""
@@ -43,7 +43,7 @@ class QueueAmounts(msgspec.Struct, frozen=True):
 
 
 class QueueLimits(msgspec.Struct, frozen=True):
-    """The same of all queues, by row and column.
+    """The same of all queues, by row and column; amounts are read-only.
 
     Attributes:
         weights: Weights; 1 where a queue has none.
@@ -75,6 +75,7 @@ class QueueLimits(msgspec.Struct, frozen=True):
             _fill(capability[row], own.capability, axis)
             _fill(deserved[row], own.deserved, axis)
             _fill(guarantee[row], own.guarantee, axis)
+        read_only(capability, deserved, guarantee)
         reclaimable: Bools = np.array(
             [queue.spec.reclaimable is not False for queue in queues], dtype=np.bool_
         )

@@ -24,7 +24,15 @@ from pumice.scheduler.explain.deficits import (
     shortages,
 )
 from pumice.scheduler.fairness.fair_shares import fair_shares
-from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Floats, Ints
+from pumice.scheduler.model.axis import (
+    PODS,
+    SCORED_CPU,
+    SCORED_MEMORY,
+    Bools,
+    Floats,
+    Ints,
+    read_only,
+)
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import UNLIMITED
@@ -255,7 +263,10 @@ class Proportion(LastingPlugin):
 
 
 class _Division:
-    """What queues deserve by weight, which follows from amounts at the beginning of a session; it is computed when it is asked for."""
+    """What queues deserve by weight, which follows from amounts at the beginning of a session; it is computed when it is asked for.
+
+    Sessions share it, so its columns are read-only.
+    """
 
     def __init__(self, total: Ints, shares: QueueTable, away: Away, requests: Ints) -> None:
         self._total = total
@@ -284,7 +295,9 @@ class _Division:
         rest = np.maximum(self._total - guarantee.sum(axis=0), 0)
         most = rest + guarantee
         ceilings = np.minimum(np.maximum(capability - self._away, 0), most)
-        return rest, guarantee, ceilings, np.minimum(capability, most + self._needed_away)
+        found = rest, guarantee, ceilings, np.minimum(capability, most + self._needed_away)
+        read_only(*found)
+        return found
 
     @cached_property
     def deserved(self) -> Floats:
@@ -299,6 +312,7 @@ class _Division:
             ceilings[takes_part].astype(np.float64),
             guarantee[takes_part].astype(np.float64),
         )
+        read_only(deserved)
         return deserved
 
     @cached_property
@@ -309,6 +323,7 @@ class _Division:
         whole += self._away
         whole[is_unlimited] = UNLIMITED
         whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
+        read_only(whole)
         return whole
 
     @cached_property
@@ -321,6 +336,7 @@ class _Division:
         parts = np.floor(np.minimum(parts, ceilings)).astype(np.int64)
         rights = np.minimum(np.maximum(parts, _whole(self.deserved)), ceilings)
         found: Ints = rights + self._away
+        read_only(found)
         return found
 
     def parts(self, row: int) -> list[tuple[int, float]]:

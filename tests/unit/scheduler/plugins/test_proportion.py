@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from pumice.api.quantities import QuantityError
 from pumice.scheduler.model.candidates import Candidates, Preemptor
+from pumice.scheduler.plugins.proportion import _Division
 from pumice.scheduler.session.session import Session
 from pumice.scheduler.session.victims import judge
 from tests.unit.scheduler.answers import open_session
@@ -123,3 +125,45 @@ def test_a_queue_that_deserves_the_whole_cluster_leaves_it_to_the_nodes_to_refus
         "needs 2 × 3 cpu; 1 pod has a place; the largest place left is 1 cpu (n1); "
         "1 node is too small even when empty; nodes have room for 1 of 2 such pods, even when empty"
     )
+
+
+# -- what one session has computed serves the next -----------------------------------------------
+
+
+def test_what_queues_deserve_is_kept_and_cannot_be_changed_by_who_reads_it() -> None:
+    scenario = Scenario(RC_2, PLUGINS)
+    figures = []
+    for _ in range(2):
+        scenario.cycle()
+        names = ("deserved", "real_capacity", "capacity")
+        figures.append([scenario.state.figure(name) for name in names])
+        scenario.state.settled = None
+    assert all(one is other for one, other in zip(*figures, strict=True))
+    division = _divide(open_session(scenario))
+    columns = [*figures[0], *division.bounds, division.deserved, division.whole, division.rights]
+    assert len(columns) == 10
+    for each in columns:
+        assert isinstance(each, np.ndarray)
+        with pytest.raises(ValueError, match="read-only"):
+            each[:] = 0
+
+
+def _divide(session: Session) -> _Division:
+    shares = session.view.shares
+    return _Division(session.view.total(), shares, session.view.away, shares.pending.copy())
+
+
+@pytest.mark.parametrize(
+    "amounts", ["limits", "_total", "_away", "_needed_away", "_requests", "_takes_part"]
+)
+def test_what_queues_deserve_is_computed_again_if_what_it_follows_from_has_changed(
+    amounts: str,
+) -> None:
+    _, session = _session()
+    known, other = _divide(session), _divide(session)
+    assert known.is_equal(other)
+    changed = _divide(session)
+    before = getattr(changed, amounts)
+    after = replace(before) if amounts == "limits" else (before == 0).astype(before.dtype)
+    setattr(changed, amounts, after)
+    assert not known.is_equal(changed)
