@@ -108,6 +108,11 @@ def _decided(result: CycleResult) -> Any:
     return result.binds, result.pipelined, result.evicted, result.nominations, phases
 
 
+def _published(scenario: Scenario) -> Any:
+    state = scenario.state
+    return {name: np.asarray(state.figure(name)).tolist() for name in state.published}
+
+
 @examples(100)
 @given(histories())
 def test_a_gang_that_is_not_tried_would_have_been_refused(history: History) -> None:
@@ -124,10 +129,12 @@ def test_a_gang_that_is_not_tried_would_have_been_refused(history: History) -> N
                     happen(scenario, *event)
                 if scenario is eager:
                     scenario.wake_all()
+                    scenario.state.lasting = None  # its plugins begin anew
                 scenario.state.settled = None
                 found.append(scenario.cycle(NOW + 60 * number))
                 scenario.start(found[-1])
             assert _decided(found[0]) == _decided(found[1])
+            assert _published(thrifty) == _published(eager)
     assert not thrifty.state.parked.stale
     assert dict(found[0].pending) == dict(found[1].pending)
 

@@ -139,7 +139,7 @@ def histories(draw: st.DrawFn) -> History:
 
 @st.composite
 def configs(draw: st.DrawFn) -> str:
-    """A configuration; shares, the gate and victims may be left out."""
+    """A configuration; shares, the gate and victims may be left out, and the plugin that does not last."""
     sharing = draw(
         st.sampled_from(
             [
@@ -153,7 +153,7 @@ def configs(draw: st.DrawFn) -> str:
     )
     actions = ["enqueue", "allocate", "backfill"]
     actions += draw(st.sampled_from([[], ["preempt", "reclaim"]]))
-    judges = ["priority", "gang", "conformance", "pdb"]
+    judges = ["priority", "gang", "conformance", *draw(st.sampled_from([[], [], ["pdb"]]))]
     return config_text([judges, [*sharing, "predicates", "nodeorder"]], actions)
 
 
