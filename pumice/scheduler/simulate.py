@@ -31,7 +31,6 @@ from pumice.api.volumes import (
     StorageClass,
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
-from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.options import open_session
 from pumice.scheduler.state.usage import STATE_KEY, SavedUsage
 
@@ -136,7 +135,6 @@ class Simulation:
         *,
         scheduler_names: tuple[str, ...] = ("volcano",),
         leaves_out: bool = False,
-        delays: ReportDelays | None = None,
     ) -> None:
         """Start a simulation.
 
@@ -146,7 +144,6 @@ class Simulation:
             scheduler_names: Scheduler names whose pods are placed; other pods only use resources.
             leaves_out: Whether objects with a quantity that cannot be read are left out, as the scheduler sets them aside, and a
                 plugin that raises at a gang lets that one wait.
-            delays: How long reasons wait before they are written or looked at again; not at all by default.
 
         Raises:
             UnreadableObjectError: A quantity cannot be read.
@@ -155,10 +152,7 @@ class Simulation:
         self.left_out: dict[str, str] = {}
         self._leaves_out = leaves_out
         self.state = ClusterState(
-            scheduler_names=scheduler_names,
-            default_queue=keys.DEFAULT_QUEUE,
-            assumes_bound=True,
-            delays=delays,
+            scheduler_names=scheduler_names, default_queue=keys.DEFAULT_QUEUE, assumes_bound=True
         )
         self.pods: dict[str, Pod] = {}
         self._changing: dict[str, None] = {}

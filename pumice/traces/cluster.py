@@ -137,12 +137,9 @@ class VirtualCluster:
         self._listener = listener
         self._measure_time = measure_time
         self.simulation = Simulation(
-            objects,
-            config,
-            scheduler_names=scheduler_names,
-            leaves_out=leaves_out,
-            delays=_DELAYS,
+            objects, config, scheduler_names=scheduler_names, leaves_out=leaves_out
         )
+        self.simulation.state.delays = _DELAYS
         self.jobs = ControlledJobs(
             objects.queues, objects.priority_classes, registry, admitted, drops_finished=True
         )

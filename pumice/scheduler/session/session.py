@@ -127,10 +127,9 @@ class Session:
         state = self.state
         held = state.gangs.quarantined
         free = {key: job for key, job in state.gangs.waiting.items() if key not in held}
-        parked, pause = state.parked, state.delays.renewals
-        waiting, renewed = parked.begin(free, state.rounds.untried, self.now, pause)
-        if (later := parked.renewed_at + pause) > self.now and parked.stale and not renewed:
-            state.wakes.append(later)
+        pause = state.delays.renewals
+        waiting, renewed = state.parked.begin(free, state.rounds.untried, self.now, pause)
+        state.wakes += state.parked.due
         self.unreached, self.left_out = state.rounds.choose(
             job
             for job in waiting

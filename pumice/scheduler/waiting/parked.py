@@ -105,6 +105,7 @@ class ParkedGangs:
         events: What had happened when the last cycle began.
         version: Grows with every change that matters to scheduling.
         renewed_at: When a cycle last tried stale gangs in any case, UNIX seconds.
+        due: The moment at which a cycle may do so next, if there are some and this one may not.
     """
 
     def __init__(self) -> None:
@@ -112,6 +113,7 @@ class ParkedGangs:
         self.stale: dict[str, None] = {}
         self.events = self.version = 0
         self.renewed_at = -math.inf
+        self.due: tuple[float, ...] = ()
         self._news = int(Cause.ANY)
 
     def happened(self, causes: Cause) -> None:
@@ -176,6 +178,8 @@ class ParkedGangs:
         }
         count = RENEWALS_PER_CYCLE if now >= self.renewed_at + pause else 0
         renewed = frozenset(islice((key for key in self.stale if key in waiting), count))
+        later = self.renewed_at + pause
+        self.due = (later,) if self.stale and not renewed and later > now else ()
         if renewed:
             self.renewed_at = now
         tried = [waiting[key] for key in sorted(waiting) if key not in kept or key in renewed]
