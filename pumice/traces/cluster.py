@@ -97,8 +97,7 @@ class VirtualCluster:
     Attributes:
         simulation: The objects, and the scheduler.
         jobs: The Jobs, and the controller.
-        cycles: Number of cycles.
-        decision_seconds: What they took.
+        decision_seconds: What the cycles took.
         unsettled: Keys of Jobs for which the controller went on planning changes.
         restless: Number of moments at which the scheduler did not come to an end.
         is_in_circles: Whether pods are evicted or made again without end, so that nothing further happens.
@@ -117,18 +116,10 @@ class VirtualCluster:
         scheduler_names: tuple[str, ...] = (keys.DEFAULT_SCHEDULER,),
         leaves_out: bool = False,
     ) -> None:
-        """Take in what exists.
+        """Take in what exists; pods that run do not end unless `set_end` says so.
 
-        Args:
-            objects: The objects; pods that run do not end unless `set_end` says so.
-            config: Configuration of the scheduler.
-            zero: The zero in UNIX seconds.
-            registry: The job plugins.
-            listener: Is told what happens.
-            measure_time: The clock that measures cycles, in seconds.
-            admitted: A new pod as an API server stores it.
-            scheduler_names: Scheduler names whose pods are placed.
-            leaves_out: Whether objects with a quantity that cannot be read are left out.
+        The zero is in UNIX seconds, and `measure_time` gives the seconds that cycles take. The listener is told what happens;
+        a new pod is what `admitted` makes of it, as an API server stores it.
 
         Raises:
             UnreadableObjectError: A quantity cannot be read.
@@ -150,10 +141,8 @@ class VirtualCluster:
         self._numbers = count()
         self._ended: dict[str, Pod] = {}
         self._due: float | None = None
-        self._idle = 0
-        self._changed = 0.0
-        self._known_due = 0.0
-        self._in_vain = self._moved = 0
+        self._changed = self._known_due = 0.0
+        self._idle = self._in_vain = self._moved = 0
         self._restless_at = -1.0
         self.cycles = 0
         self.decision_seconds = 0.0

@@ -80,7 +80,7 @@ def serve(path: str, starter: BinaryIO) -> bool:
         signal.set_wakeup_fd(waker.fileno())
         listening.bind(f"{path}.new")
         listening.listen(64)
-        Path(f"{path}.new").rename(path)  # nobody sees it before it answers
+        Path(f"{path}.new").rename(path)  # who waits for the path can connect
         for source in (listening, woken, starter):
             selector.register(source, selectors.EVENT_READ)
         while True:

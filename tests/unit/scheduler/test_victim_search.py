@@ -3,13 +3,12 @@
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.scheduler.eviction.attempt import EvictionAttempt, FoundRoom
-from pumice.scheduler.eviction.bounds import NodeBounds, highest_importance
+from pumice.scheduler.eviction.bounds import highest_importance
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting, rules_for
 from pumice.scheduler.model.candidates import Preemptor
@@ -28,8 +27,6 @@ LOOSE: list[list[Any]] = [
     ["nodeorder"],
 ]
 """Gangs may lose their minimum."""
-PERMITS = {"sla": None, "args": {"sla-waiting-time": "1s"}}
-"""Lets gangs that have waited for so long keep places that are too few for them."""
 PREEMPT = EvictionSetting("preempt", reclaims=False, by_gang=False)
 RECLAIM = EvictionSetting("reclaim", reclaims=True, by_gang=False)
 
@@ -181,7 +178,7 @@ def _role_surplus(session: Session, task: TaskInfo) -> int:
     return job.role_ready(task.role) - minimum if minimum else len(job.tasks)
 
 
-def _waiting(session: Session) -> list[Preemptor]:
+def waiting(session: Session) -> list[Preemptor]:
     state = session.state
     return [
         Preemptor(task, job, state.queues[job.queue])
@@ -206,7 +203,7 @@ def _check_all(scenario: Scenario, *, reclaims: bool, guards: bool) -> None:
         statement = session.statement()
         plans = [
             _check(session, search, preemptor, statement, reclaims=reclaims, guards=guards)
-            for preemptor in _waiting(session)
+            for preemptor in waiting(session)
         ]
         statement.discard()
         search.discarded()
@@ -283,7 +280,7 @@ def test_what_gangs_alike_have_found_before_changes_nothing(cluster: dict[str, A
     session = open_session(scenario)
     shared = Search(session, PREEMPT)
     statement = session.statement()
-    for preemptor in _waiting(session):
+    for preemptor in waiting(session):
         rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
         other = Search(session, PREEMPT)
         alone = other.find(other.nodes(preemptor, rules, statement), statement)
@@ -317,7 +314,7 @@ def test_a_small_gang_takes_what_a_larger_one_before_it_could_not() -> None:
     session = open_session(scenario)
     search, statement = Search(session, PREEMPT), session.statement()
     plans = []
-    for preemptor in _waiting(session):
+    for preemptor in waiting(session):
         rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
         plans.append(search.place(preemptor, rules, statement))
     assert [plan is not None for plan in plans] == [True, False, True]
@@ -356,170 +353,8 @@ def test_of_nodes_alike_few_are_tried(
         run(attempt)
 
     monkeypatch.setattr(EvictionAttempt, "run", count)
-    (preemptor,) = _waiting(session)
+    (preemptor,) = waiting(session)
     rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
     assert (search.place(preemptor, rules, statement) is not None) == finds
     assert len(tried) == 1
-    session.close()
-
-
-@pytest.fixture
-def sought(monkeypatch: pytest.MonkeyPatch) -> list[Preemptor]:
-    """The pods for which a place was sought, one by one."""
-    asked, place = [], Search.place
-
-    def count(search: Search, preemptor: Preemptor, *others: Any) -> FoundRoom | None:
-        asked.append(preemptor)
-        return place(search, preemptor, *others)
-
-    monkeypatch.setattr(Search, "place", count)
-    return asked
-
-
-@pytest.mark.parametrize(
-    ("first", "minimum", "searches", "evicted"),
-    [
-        (["gang"], 5, 0, 0),
-        (["gang"], 4, 4, 4),
-        (["gang", PERMITS], 5, 0, 0),
-        ([PERMITS], 5, 4, 4),
-    ],
-    ids=["too few", "enough", "too few, which one plugin permits", "fewer are permitted first"],
-)
-def test_no_victims_are_sought_for_a_gang_whose_queue_may_not_take_back_enough(
-    sought: list[Preemptor], first: list[Any], minimum: int, searches: int, evicted: int
-) -> None:
-    """Either of two queues deserves 4 of 8 cpu, and a gang waits that may have to have 5."""
-    cluster = {
-        "nodes": [["n0", 4, "8Gi"], ["n1", 4, "8Gi"]],
-        "queues": [["q1"], ["q2"]],
-        "podgroups": [
-            ["ns", "new", "q1", minimum, "Inqueue"],
-            ["ns", "old", "q2", 1, "Running"],
-        ],
-        "pods": [
-            *(["ns", f"new-{number}", "", "Pending", 1, 0, "new"] for number in range(6)),
-            *(
-                ["ns", f"old-{number}", f"n{number % 2}", "Running", 1, 0, "old"]
-                for number in range(8)
-            ),
-        ],
-    }
-    tiers = [first, ["gang"] * ("gang" not in first) + ["proportion", "predicates"]]
-    result = Scenario(cluster, config_text(tiers, ["allocate", "reclaim"])).cycle()
-    assert (len(sought), len(result.evicted)) == (searches, evicted)
-
-
-@pytest.mark.parametrize(("capability", "searches"), [(8, 0), (9, 1)])
-def test_no_victims_are_sought_for_a_pod_where_no_node_has_enough_for_its_queue(
-    sought: list[Preemptor], capability: int, searches: int
-) -> None:
-    """The pod asks for 3 cpu, and the queue holds 8, of which 2 may go from either node."""
-    old = [["ns", f"old-{n}", f"n{n % 2}", "Running", 2, 0, "old"] for n in range(4)]
-    cluster = {
-        "nodes": [["n0", 8, "8Gi"], ["n1", 8, "8Gi"]],
-        "queues": [["q1", {"capability": {"cpu": capability}}]],
-        "classes": {"high": 100},
-        "podgroups": [
-            ["ns", "old", "q1", 1, "Running"],
-            ["ns", "new", "q1", 1, "Inqueue", {"prio": "high"}],
-        ],
-        "pods": [
-            ["ns", "new-0", "", "Pending", 3, 0, "new"],
-            *([*row, {"preemptable": n < 2}] for n, row in enumerate(old)),
-        ],
-    }
-    tiers = [["priority", "gang"], ["capacity", "predicates"]]
-    result = Scenario(cluster, config_text(tiers, ["allocate", "preempt"])).cycle()
-    assert (len(sought), len(result.evicted)) == (searches, searches)
-
-
-@pytest.mark.parametrize(
-    "preemptable", [[False, True], [True, False]], ids=["it is first", "it is last"]
-)
-def test_a_pod_for_which_others_may_go_gets_its_place_beside_one_with_equal_requests(
-    preemptable: list[bool],
-) -> None:
-    """Tdm lets pods go for one that may not be evicted itself; the queue has no room for either before."""
-    cluster = {
-        "nodes": [["n0", 8, "8Gi"]],
-        "queues": [["q1", {"capability": {"cpu": 2}}]],
-        "podgroups": [["ns", "old", "q1", 1, "Running"], ["ns", "new", "q1", 1, "Inqueue"]],
-        "pods": [
-            *(["ns", f"old-{n}", "n0", "Running", 1, 0, "old"] for n in range(2)),
-            *(
-                ["ns", f"new-{n}", "", "Pending", 1, 0, "new", {"preemptable": each}]
-                for n, each in enumerate(preemptable)
-            ),
-        ],
-    }
-    tiers = [["tdm", "gang"], ["capacity", "predicates"]]
-    result = Scenario(cluster, config_text(tiers, ["allocate", "preempt"])).cycle()
-    assert result.evicted == ["ns/old-1"]
-    assert result.pipelined == {f"ns/new-{preemptable.index(False)}": "n0"}
-
-
-def test_a_gang_breaks_on_no_node_any_more_once_decisions_are_undone() -> None:
-    """Gang `old` has two pods and needs one: without the first, the second breaks it."""
-    cluster = {
-        "classes": {"high": 100},
-        "nodes": [["n0", 4, "8Gi"], ["n1", 4, "8Gi"]],
-        "queues": [["q1"]],
-        "podgroups": [
-            ["ns", "old", "q1", 1, "Running"],
-            ["ns", "new", "q1", 1, "Inqueue", {"prio": "high"}],
-        ],
-        "pods": [
-            *(["ns", f"old-{node}", node, "Running", 4, 0, "old"] for node in ("n0", "n1")),
-            ["ns", "new-0", "", "Pending", 4, 0, "new"],
-        ],
-    }
-    session = open_session(Scenario(cluster, config_text([["priority"], ["predicates"]])))
-    (preemptor,) = _waiting(session)
-    nodes = session.state.nodes
-    tasks = [task for record in nodes.order for task in record.tasks.values()]
-    bounds = NodeBounds(session, preemptor, np.array([task.row for task in tasks], dtype=np.int64))
-    (first,) = nodes.order[0].tasks.values()
-    (second,) = nodes.order[1].tasks.values()
-    two = (highest_importance(session, [second]), 0, 2)
-    statement = session.statement()
-    statement.evict(first)
-    bounds.settle(1, None)
-    bounds.reset()
-    assert bounds.take({0}, two) is None
-    statement.discard()
-    bounds.undone()
-    assert bounds.take({0}, two) == 1
-    session.close()
-
-
-def test_bounds_take_no_more_memory_with_every_search_for_pods_of_their_class() -> None:
-    """The port is taken everywhere; on the first node by a pod that may not go."""
-    free = [[f"n{number}", 4, "8Gi"] for number in range(3)]
-    ports = {"ports": [80]}
-    cluster = {
-        "classes": {"high": 100},
-        "nodes": free,
-        "queues": [["q1"]],
-        "podgroups": [
-            ["ns", "old", "q1", 0, "Running"],
-            ["ns", "new", "q1", 1, "Inqueue", {"prio": "high"}],
-        ],
-        "pods": [
-            *(["ns", f"old-{name}", name, "Running", 1, 0, "old", ports] for name, *_ in free[1:]),
-            ["ns", "alone", "n0", "Running", 1, 0, "", ports],
-            ["ns", "new-0", "", "Pending", 1, 0, "new", ports],
-        ],
-    }
-    tiers: list[list[Any]] = [["priority", "gang"], ["predicates"]]
-    session = open_session(Scenario(cluster, config_text(tiers)))
-    search, statement = Search(session, PREEMPT), session.statement()
-    (preemptor,) = _waiting(session)
-    rules = rules_for(session, PREEMPT, preemptor.job, preemptor.queue)
-    sizes = []
-    for _ in range(4):
-        places = search.nodes(preemptor, rules, statement)
-        assert search.find(places, statement) is not None
-        sizes.append(len(places.bounds._heap))
-    assert len(set(sizes[1:])) == 1
     session.close()

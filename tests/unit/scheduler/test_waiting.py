@@ -217,7 +217,7 @@ def test_gangs_for_which_there_is_too_little_room_are_not_tried(options: Raw, eq
 
 
 def test_where_reasons_are_renewed_after_a_pause_a_cycle_is_due_then() -> None:
-    """A simulation of days: nobody reads them meanwhile."""
+    """As in a simulation of days, in which reasons are read at the end."""
     counting = Counting(**OF_NODES)
     scenario = _crowd(counting, 3, equal=False)
     state = scenario.state
