@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 import pumice.web as web_package
-from pumice.api.kinds import JOB, NODE, POD, POD_GROUP, QUEUE
+from pumice.api.kinds import EVENT, JOB, NODE, POD, POD_GROUP, QUEUE
 from pumice.cli.live import watched
 from pumice.cluster.client import Client
 from tests.integration.cli.pages import Tags, explained, page_of
@@ -47,7 +47,9 @@ async def _fill(url: str) -> None:
 
         async def is_told() -> bool:
             found = (await client.list(POD_GROUP))["items"]
-            return sum("conditions" in each.get("status", {}) for each in found) == 3
+            told = {each["involvedObject"]["name"] for each in (await client.list(EVENT))["items"]}
+            are_told = sum("conditions" in each.get("status", {}) for each in found) == 3
+            return are_told and "other-0" in told
 
         await until(is_told)
 
