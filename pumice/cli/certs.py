@@ -67,11 +67,11 @@ def certs(
     from pumice.cli.processes.components import (
         cert_settings,
         connected,
-        identity,
         read_lease_times,
         report_ignored,
         run,
     )
+    from pumice.cluster.clock import identity
     from pumice.cluster.elected import ElectionSettings
 
     logs.configure()

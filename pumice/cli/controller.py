@@ -130,6 +130,7 @@ def controller(
     with lean.importing_http():
         from pumice.cli.files.checking import job_check, read_plugin_settings, registry
         from pumice.cli.processes import components
+        from pumice.cluster.clock import identity
         from pumice.controller.worker import ControllerSettings, ControllerWorker
 
     running = _selected(controllers)
@@ -149,7 +150,7 @@ def controller(
             lease_namespace=election.lease_namespace or client.connection.namespace,
             lease_times=lease_times,
             stall_seconds=stall_seconds,
-            identity=components.identity(),
+            identity=identity(),
             plugins=chosen,
             check=job_check() if check_jobs else None,
             scheduler_names=tuple(scheduler_name or (DEFAULT_SCHEDULER,)),

@@ -98,6 +98,7 @@ def scheduler(
         from pumice.cli.files.configuration import config_text, read_config, report_config
         from pumice.cli.processes import components
         from pumice.cli.processes.volcano_flags import is_on
+        from pumice.cluster.clock import identity
         from pumice.scheduler.worker import SchedulerWorker, WorkerSettings
 
     if check_config:
@@ -123,7 +124,7 @@ def scheduler(
             lease_namespace=election.lease_namespace or client.connection.namespace,
             lease_times=lease_times,
             stall_seconds=stall_seconds,
-            identity=components.identity(),
+            identity=identity(),
         )
         return SchedulerWorker(
             client, scheduling, settings, config_file=config, config_text=(text or "").encode()

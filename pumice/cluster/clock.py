@@ -3,11 +3,13 @@
 Leases, refresh intervals and ages are decided against a `Clock`, so that tests set the time instead of waiting.
 
 Delays between attempts (`Backoff`) grow by a factor up to a cap, and are shortened by a spread, so that many processes that lost
-the same server do not reconnect at the same time. The spread is not random: it is computed from a seed (the process's identity)
-and the attempt.
+the same server do not reconnect at the same time. What a server asks for is lengthened by it, because the server asks all of them
+for the same. The spread is not random: it is computed from a seed (with the process's `identity`) and the attempt.
 """
 
 import asyncio
+import os
+import socket
 import time
 import zlib
 from typing import Protocol
@@ -69,9 +71,16 @@ class Backoff(msgspec.Struct, frozen=True):
 
         Args:
             attempt: Number of the retry, which counts from 0.
-            asked: Seconds that the server asked for (Retry-After); the delay is at least that, up to the cap.
+            asked: Seconds that the server asked for (Retry-After); the delay is at least that, up to the cap, and longer
+                by the spread.
         """
         # Past the cap the exponent no longer matters; bounding it keeps the power finite.
         full = min(self.cap, self.base * self.factor ** min(attempt, 64))
-        fraction = zlib.crc32(f"{self.seed}/{attempt}".encode()) / 0xFFFFFFFF
-        return max(full * (1.0 - self.spread * fraction), min(asked or 0.0, self.cap))
+        fraction = zlib.crc32(f"{self.seed}/{attempt}".encode(errors="replace")) / 0xFFFFFFFF
+        wanted = min(asked or 0.0, self.cap)
+        return max(full * (1.0 - self.spread * fraction), wanted * (1.0 + self.spread * fraction))
+
+
+def identity() -> str:
+    """A name that no other process has: candidates for a lease have it, and seeds begin with it."""
+    return f"{socket.gethostname()}_{os.getpid()}"

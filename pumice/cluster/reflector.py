@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import msgspec
 
 from pumice.api.meta import version_number
-from pumice.cluster.clock import Backoff, Clock, SystemClock
+from pumice.cluster.clock import Backoff, Clock, SystemClock, identity
 from pumice.cluster.collection import PAGE_SIZE, WATCH_SECONDS, Collection, Head, head_of
 from pumice.cluster.errors import ApiError, Gone, NotFound
 from pumice.cluster.events import Reference
@@ -119,7 +119,9 @@ class Reflector:
         self._target = target
         self._transport = collection.transport
         self._clock = clock or SystemClock()
-        self._backoff = backoff or Backoff(base=0.5, cap=30.0, seed=self._kind.plural)
+        self._backoff = backoff or Backoff(
+            base=0.5, cap=30.0, seed=f"{identity()}/{self._kind.plural}"
+        )
         self._delays = WatchDelays(self._backoff)
         self.page_size = PAGE_SIZE
         self.watch_seconds = WATCH_SECONDS

@@ -28,7 +28,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 import pumice
-from pumice.cluster.clock import Backoff, Clock, SystemClock
+from pumice.cluster.clock import Backoff, Clock, SystemClock, identity
 from pumice.cluster.connection import Connection
 from pumice.cluster.errors import (
     LONGEST_RETRY_AFTER,
@@ -162,7 +162,6 @@ class Transport:
         self._fail_fast = fail_fast
         """Whether a server that has never answered is reported after one attempt."""
         self._clock = clock or SystemClock()
-        self._backoff = Backoff(cap=10.0)
         self._sockets = Sockets()
         self._large = asyncio.Semaphore(LARGE_BODIES)
         self._session = aiohttp.ClientSession(
@@ -223,9 +222,8 @@ class Transport:
                     raise
                 if self._fail_fast and error.status == 0:
                     raise
-                delay = self._backoff.delay(attempt - 1)
-                if error.retry_after is not None:
-                    delay = max(delay, min(error.retry_after, LONGEST_RETRY_AFTER))
+                backoff = Backoff(cap=LONGEST_RETRY_AFTER, seed=f"{identity()}/{path}")
+                delay = backoff.delay(attempt - 1, error.retry_after)
             await self._clock.sleep(delay)
 
     async def _once(self, head: _RequestHead, body: Body, most: int | None) -> bytes:

@@ -207,11 +207,6 @@ def is_in_pod() -> bool:
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
 
 
-def identity() -> str:
-    """A unique name of this process."""
-    return f"{socket.gethostname()}_{os.getpid()}"
-
-
 def read_lease_times(election: ElectionOptions) -> "LeaseTimes":
     """Read the three times of leader election.
 
