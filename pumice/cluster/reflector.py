@@ -11,15 +11,14 @@ are stopped for it: when none could be reached, everything is listed again. And 
 earlier one, and in `catch_up`, the server is asked for its resourceVersion: if it is older, everything is listed again
 and reported, also what seems unchanged, because a version may now stand for another content (see `cache.is_from_backup`).
 
-Objects of a list are decoded and reported in slices (see `slices`), and the watch begins after the last one, so that no
-event precedes the list.
+Objects of a list are decoded and reported in slices (see `slices`), and the watch begins after the last one.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import aclosing, asynccontextmanager
-from itertools import chain
+from itertools import chain, count
 from typing import Any, Protocol
 
 import msgspec
@@ -113,8 +112,7 @@ class Reflector:
         self.relists = 0
         self.restores = 0
         self._kind = collection.kind
-        self._all = Reference(self._kind, "")
-        """The kind as a whole, for reports."""
+        self._all = Reference(self._kind, "")  # the kind as a whole, for reports
         self._collection = collection
         self._target = target
         self._transport = collection.transport
@@ -133,8 +131,7 @@ class Reflector:
         self._must_list = True
         self._has_unreadable = False
         self._outages = 0
-        self._is_newer = False
-        """Whether the server is older than the cache."""
+        self._is_newer = False  # whether the server is older than the cache
         self._lists: RetryTimers[None] = RetryTimers(lambda _: self._list_again())
 
     # State
@@ -267,15 +264,18 @@ class Reflector:
             limit.reschedule(0.0)
 
     async def _server_version(self) -> int:
-        """The resourceVersion of a consistent read, however long it takes."""
-        attempt = 0
-        while True:
+        """The resourceVersion of a consistent read, however long it takes; the first failure is logged, and that it is over."""
+        for attempt in count():
             try:
-                return await self._collection.version()
+                version = await self._collection.version()
+                break
             except (ApiError, msgspec.MsgspecError) as error:
-                logger.warning("version of %s: %s; trying again", self._collection, error)
+                if not attempt:
+                    logger.warning("version of %s: %s; trying again", self._collection, error)
             await self._clock.sleep(self._backoff.delay(attempt))
-            attempt += 1
+        if attempt:
+            logger.info("version of %s: known at attempt %d", self._collection, attempt + 1)
+        return version
 
     def _advance(self, version: str) -> None:
         """Record the version of the cached state."""
@@ -311,8 +311,7 @@ class Reflector:
                     self._target.put(key, *read)
         finally:
             self.settled.set()
-        # The server may have been restored meanwhile.
-        self._must_list = self._is_newer and not is_newer
+        self._must_list = self._is_newer and not is_newer  # the server was restored meanwhile
         self._is_newer = self._must_list
         self.restores += is_newer
         self._outages = outages

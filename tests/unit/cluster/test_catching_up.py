@@ -1,6 +1,7 @@
 """How a watch cache makes sure that it shows what the server has now."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -29,6 +30,21 @@ async def test_catching_up_needs_nothing_where_the_picture_is_current(
     async with running(cache):
         await caught_up(cache)
     assert cache.reflector.relists == 1
+
+
+async def test_an_outage_while_it_catches_up_is_logged_when_it_begins_and_when_it_is_over(
+    cache: WatchCache[Thing], api: TinyApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="pumice.cluster.reflector")
+    async with running(cache):
+        await until(lambda: api.watching)
+        for _ in range(4):
+            api.answer_next(403, status(403, "Forbidden", "not yet"))
+        await caught_up(cache)
+        await caught_up(cache)
+    assert [each.levelname for each in caplog.records] == ["WARNING", "INFO"]
+    assert "not yet; trying again" in caplog.messages[0]
+    assert caplog.messages[1].endswith("known at attempt 5")
 
 
 async def test_a_small_quiet_kind_catches_up_by_a_list(
