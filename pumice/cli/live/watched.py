@@ -90,13 +90,20 @@ class WatchedCluster:
         self._is_open = False
         self._changes: list[Change] | None = None
 
-    async def run(self) -> None:
-        """Find out what may be read, and keep it current until cancelled."""
+    async def open(self) -> None:
+        """Find out what may be read.
+
+        Raises:
+            ApiError: The API server does not answer, or nothing can have the namespace of the kubeconfig.
+        """
         for kind in _TYPES:
             self._take(kind, await self._readable(kind))
         if self._usage is not None:
             self._take(kinds.CONFIG_MAP, await self._readable_usage(self._usage))
         self._is_open = True
+
+    async def run(self) -> None:
+        """Keep what may be read current until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for cache in self._caches.values():
                 tasks.create_task(cache.run())

@@ -72,8 +72,13 @@ class WebViews:
         )
 
     async def run(self) -> None:
-        """Keep the views current until cancelled."""
+        """Keep the views current until cancelled.
+
+        Raises:
+            ApiError: It cannot be found out what may be read.
+        """
         try:
+            await self._cluster.open()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._cluster.run())
                 tasks.create_task(self._renew())
