@@ -67,7 +67,7 @@ def basic(username: str, password: str) -> dict[str, str]:
     return {"Authorization": f"Basic {text}"}
 
 
-def _joined(*parts: Mapping[str, str]) -> CIMultiDict[str]:
+def joined(*parts: Mapping[str, str]) -> CIMultiDict[str]:
     """All headers of all parts; a name may occur several times (`Impersonate-Group`)."""
     headers: CIMultiDict[str] = CIMultiDict()
     for part in parts:
@@ -79,7 +79,7 @@ class StaticCredentials:
     """Headers that never change; none with a client certificate."""
 
     def __init__(self, *headers: Mapping[str, str]) -> None:
-        self._headers = _joined(*headers)
+        self._headers = joined(*headers)
 
     async def headers(self) -> Mapping[str, str]:
         """Fixed headers."""
@@ -114,7 +114,7 @@ class TokenFile:
         self._read()
 
     def _read(self) -> None:
-        self._headers = _joined(bearer(contents(self._path).decode()), self._extra)
+        self._headers = joined(bearer(contents(self._path).decode()), self._extra)
         self._read_at = self._clock.monotonic()
 
     async def headers(self) -> Mapping[str, str]:

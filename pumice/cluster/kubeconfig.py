@@ -3,19 +3,18 @@
 The first source that exists is used: an explicit kubeconfig, an explicit server (for loopback servers without
 authentication), `$KUBECONFIG`, the pod's service account, `~/.kube/config`.
 
-There are two readers of kubeconfigs. The one here supports static fields: address, CA, token, client certificate, name and password,
-impersonation. For `exec` plugins, `auth-provider` and several merged files the official package `kubernetes.aio.config`
-is used. It could read the static fields, too, but importing it takes 0.8 s of CPU and 25 MiB, which is too much for the
-start of a webhook.
+All files are read here, also those that a kubeconfig names, and several kubeconfigs are merged as by kubectl: of what several
+files have, the first counts. Only what to do with a user's `exec` plugin or `auth-provider` the official package
+`kubernetes.aio.config` knows. Importing it takes 0.8 s of CPU and 25 MiB, which is too much for the start of a webhook.
 """
 
 import base64
 import os
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from multidict import CIMultiDict
 
@@ -33,7 +32,14 @@ from pumice.cluster.connection import (
     load_pair,
 )
 
-Entry = dict[str, Any]
+Fields = dict[str, Any]
+
+
+class _Entry(NamedTuple):
+    """A context, cluster or user, and the file that has it: paths in it are relative to the file's folder."""
+
+    file: Path
+    fields: Fields
 
 
 async def load(paths: str, *, server: str | None = None, context: str | None = None) -> Connection:
@@ -48,42 +54,60 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
         ConfigurationError: When the file is missing, malformed or refers to something missing.
     """
     files = _split(paths)
-    if not files:
-        raise ConfigurationError("the path of the kubeconfig is empty")
-    if len(files) > 1:
-        for each in files:
-            with suppress(OSError):
-                contents(each)  # which refuses one without end
-        return await _official(paths, server, context)
-    file = files[0]
-    chosen, cluster, user = _parts(file, context)
-    if "exec" in user or "auth-provider" in user:
-        return await _official(str(file), server, context)
+    chosen, cluster, user = _parts(files, context)
+    address = server or _text(cluster, "cluster", "server")
+    credentials: Credentials
     try:
-        return Connection(
-            server=(server or _text(file, cluster, "cluster", "server")).rstrip("/"),
-            credentials=_credentials(file, user),
-            tls=_tls(file, cluster, user, server or str(cluster["server"])),
-            server_name=cluster.get("tls-server-name"),
-            proxy=cluster.get("proxy-url"),
-            namespace=chosen.get("namespace") or "default",
-        )
+        tls = _tls(cluster, user, address)
+        if has_plugin := bool(user.fields.keys() & {"exec", "auth-provider"}):
+            from pumice.cluster.official import OfficialCredentials
+
+            again = partial(_user, files, context)
+            official = OfficialCredentials(again, _impersonated(user), tls)
+            await official.renew()
+            credentials = official
+        else:
+            credentials = _credentials(user)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"kubeconfig {file}: {error}") from error
+        raise ConfigurationError(f"kubeconfig {_names(files)}: {error}") from error
+    return Connection(
+        server=address.rstrip("/"),
+        credentials=credentials,
+        tls=tls,
+        server_name=cluster.fields.get("tls-server-name"),
+        proxy=cluster.fields.get("proxy-url"),
+        namespace=chosen.fields.get("namespace") or "default",
+        load=partial(load, paths, server=server, context=context) if has_plugin else None,
+    )
 
 
 def _split(paths: str) -> list[Path]:
-    return [Path(part).expanduser() for part in paths.split(os.pathsep) if part]
+    files = [Path(part).expanduser() for part in paths.split(os.pathsep) if part]
+    if not files:
+        raise ConfigurationError("the path of the kubeconfig is empty")
+    return files
 
 
-async def _official(paths: str, server: str | None, context: str | None) -> Connection:
-    from pumice.cluster import official
-
-    return await official.load(paths, server=server, context=context)
-
-
-def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
+def _parts(files: Sequence[Path], wanted: str | None) -> tuple[_Entry, _Entry, _Entry]:
     """A context (the current one by default) with its cluster and its user."""
+    found = [_Entry(each, _document(each)) for each in files if len(files) == 1 or each.exists()]
+    if not found:
+        raise ConfigurationError(f"kubeconfig {_names(files)}: No such file or directory")
+    named = [each.fields.get("current-context") for each in found]
+    current = wanted or next(filter(None, named), None)
+    if not current:
+        raise ConfigurationError(
+            f"kubeconfig {_names(files)}: current-context is not set; see `kubectl config use-context`"
+        )
+    context = _named(found, "contexts", "context", str(current))
+    cluster = _named(found, "clusters", "cluster", str(context.fields.get("cluster", "")))
+    name = context.fields.get("user")
+    user = _named(found, "users", "user", str(name)) if name else _Entry(context.file, {})
+    return context, cluster, user
+
+
+def _document(file: Path) -> Fields:
+    """The content of a kubeconfig."""
     import yaml  # which a pod does not need
 
     try:
@@ -102,78 +126,91 @@ def _parts(file: Path, wanted: str | None) -> tuple[Entry, Entry, Entry]:
         raise ConfigurationError(f"kubeconfig {file}: expected a mapping at the top")
     if "clusters" not in document and (kind := document.get("kind")) not in (None, "Config"):
         raise ConfigurationError(f"kubeconfig {file}: is a {kind}, expected a kubeconfig")
-    current = wanted or document.get("current-context")
-    if not current:
-        raise ConfigurationError(
-            f"kubeconfig {file}: current-context is not set; see `kubectl config use-context`"
-        )
-    context = _named(file, document, "contexts", "context", str(current))
-    cluster = _named(file, document, "clusters", "cluster", str(context.get("cluster", "")))
-    name = context.get("user")
-    user = _named(file, document, "users", "user", str(name)) if name else {}
-    return context, cluster, user
+    return document
 
 
-def _named(file: Path, document: Entry, section: str, key: str, name: str) -> Entry:
-    for entry in document.get(section) or ():
-        if isinstance(entry, dict) and entry.get("name") == name:
-            value = entry.get(key) or {}
-            if isinstance(value, dict):
-                return value
-    known = [
-        str(each.get("name")) for each in document.get(section) or () if isinstance(each, dict)
-    ]
+def _named(documents: Sequence[_Entry], section: str, key: str, name: str) -> _Entry:
+    known = []
+    for file, fields in documents:
+        entries = fields.get(section)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict):
+                value = entry.get(key) or {}
+                if entry.get("name") == name and isinstance(value, dict):
+                    return _Entry(file, value)
+                known.append(str(entry.get("name")))
     there = f"; there are {listed(known, ', ')}" if known else ""
-    raise ConfigurationError(f"kubeconfig {file}: {section} has no entry named {name!r}{there}")
+    where = _names([each.file for each in documents])
+    raise ConfigurationError(f"kubeconfig {where}: {section} has no entry named {name!r}{there}")
 
 
-def _text(file: Path, entry: Entry, section: str, key: str) -> str:
-    value = entry.get(key)
+def _names(files: Sequence[Path]) -> str:
+    return os.pathsep.join(str(each) for each in files)
+
+
+def _text(entry: _Entry, section: str, key: str) -> str:
+    value = entry.fields.get(key)
     if not isinstance(value, str) or not value:
-        raise ConfigurationError(f"kubeconfig {file}: {section}.{key} is missing")
+        raise ConfigurationError(f"kubeconfig {entry.file}: {section}.{key} is missing")
     return value
 
 
-def _credentials(file: Path, user: Entry) -> Credentials:
+def _impersonated(user: _Entry) -> CIMultiDict[str]:
+    """Headers that name whom the user acts for."""
     extra: CIMultiDict[str] = CIMultiDict()
-    if who := user.get("as"):
+    if who := user.fields.get("as"):
         extra["Impersonate-User"] = str(who)
-    for group in user.get("as-groups") or ():
+    for group in user.fields.get("as-groups") or ():
         extra.add("Impersonate-Group", str(group))
-    if token := user.get("token"):
+    return extra
+
+
+def _credentials(user: _Entry) -> Credentials:
+    fields, extra = user.fields, _impersonated(user)
+    if token := fields.get("token"):
         return StaticCredentials(bearer(str(token)), extra)
-    if path := user.get("tokenFile"):
-        return TokenFile(file.parent / str(path), extra)
-    if user.get("username"):
-        return StaticCredentials(basic(str(user["username"]), str(user.get("password", ""))), extra)
+    if path := fields.get("tokenFile"):
+        return TokenFile(user.file.parent / str(path), extra)
+    if fields.get("username"):
+        password = str(fields.get("password", ""))
+        return StaticCredentials(basic(str(fields["username"]), password), extra)
     return StaticCredentials(extra)
 
 
-def _tls(file: Path, cluster: Entry, user: Entry, server: str) -> ssl.SSLContext | None:
+def _user(files: Sequence[Path], context: str | None) -> _Entry:
+    """The user, read again for the official package: with the token of a file that it names."""
+    file, fields = user = _parts(files, context)[2]
+    path = fields.pop("tokenFile", None)
+    if path and not fields.get("token"):
+        fields["token"] = contents(file.parent / str(path)).decode().strip()
+    return user
+
+
+def _tls(cluster: _Entry, user: _Entry, server: str) -> ssl.SSLContext | None:
     if not server.startswith("https:"):
         return None
-    authority = _data(file, cluster, "certificate-authority")
+    authority = _data(cluster, "certificate-authority")
     context = ssl.create_default_context(cadata=authority.decode() if authority else None)
-    if cluster.get("insecure-skip-tls-verify"):
+    if cluster.fields.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    certificate = _data(file, user, "client-certificate")
-    key = _data(file, user, "client-key")
+    certificate = _data(user, "client-certificate")
+    key = _data(user, "client-key")
     if certificate and key:
         load_pair(context, certificate, key)
     elif certificate or key:
         raise ConfigurationError(
-            f"kubeconfig {file}: client-certificate and client-key go together, one is missing"
+            f"kubeconfig {user.file}: client-certificate and client-key go together, one is missing"
         )
     return context
 
 
-def _data(file: Path, entry: Entry, key: str) -> bytes | None:
+def _data(entry: _Entry, key: str) -> bytes | None:
     """Content of `key-data` (base64) or of the file that `key` names, relative to the kubeconfig."""
-    if data := entry.get(f"{key}-data"):
+    if data := entry.fields.get(f"{key}-data"):
         return base64.b64decode(str(data), validate=True)
-    if path := entry.get(key):
-        return contents(file.parent / str(path))
+    if path := entry.fields.get(key):
+        return contents(entry.file.parent / str(path))
     return None
 
 
@@ -241,10 +278,10 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Co
         return Connection(
             server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
             credentials=TokenFile(token),
-            tls=ssl.create_default_context(cafile=str(authority)),
-            namespace=namespace.read_text().strip() if namespace.is_file() else "default",
+            tls=ssl.create_default_context(cadata=contents(authority).decode()),
+            namespace=contents(namespace).decode().strip() if namespace.is_file() else "default",
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"the pod's service account under {folder} cannot be used: {error}; "
             "is automountServiceAccountToken off?"

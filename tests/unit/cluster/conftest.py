@@ -1,5 +1,6 @@
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,12 @@ def fast() -> FastClock:
 async def client(api: TinyApi, fast: FastClock) -> AsyncIterator[Client]:
     async with Client.connect(server=api.url, clock=fast) as connected:
         yield connected
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Where a test writes a kubeconfig."""
+    return tmp_path / "config"
 
 
 @pytest.fixture

@@ -1,68 +1,23 @@
 """What kubeconfig files say, and what is said of those that are wrong."""
 
 import asyncio
-import base64
 import json
 import os
-import ssl
-import stat
-import sys
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from aiohttp import web
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from pumice.certs.authority import Authority, Leaf, generate_key, pem
 from pumice.cluster import kubeconfig
 from pumice.cluster.client import Client
-from pumice.cluster.connection import ConfigurationError, load_pair
-from pumice.cluster.errors import ApiError, Unavailable
+from pumice.cluster.connection import ConfigurationError
+from pumice.cluster.errors import Unavailable
 from pumice.cluster.failures import NOT_TRUSTED
-from pumice.cluster.official import OfficialCredentials
-from pumice.cluster.side_loop import call_in, side_loop
 from tests.kit.clocks import FastClock
-from tests.kit.http import serving
-from tests.unit.cluster.tiny import TinyApi, status
+from tests.unit.cluster.kubeconfigs import CA, client_pair, encoded, headers, tls_server, write
+from tests.unit.cluster.tiny import TinyApi
 
-NOW = time.time()
-CA = Authority.create(generate_key(), NOW - 60, NOW + 3600)
 MAIN = "current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}]"
-
-
-def encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
-
-
-def write(
-    path: Path, cluster: dict[str, Any], user: dict[str, Any] | None = None, **more: Any
-) -> Path:
-    document = {
-        "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "u", "user": user or {}}],
-        **more,
-    }
-    path.write_text(yaml.safe_dump(document))
-    return path
-
-
-async def headers(path: Path) -> dict[str, str]:
-    return dict(await (await kubeconfig.load(str(path))).credentials.headers())
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "config"
 
 
 @pytest.mark.parametrize(
@@ -90,43 +45,6 @@ async def test_every_impersonated_group_is_a_header(file: Path, api: TinyApi) ->
     found = await kubeconfig.load(str(file))
     signed = await found.credentials.headers()
     assert [value for key, value in signed.items() if key == "Impersonate-Group"] == ["dev", "ops"]
-
-
-def client_pair() -> tuple[bytes, bytes]:
-    """A client's certificate and key."""
-    key = generate_key()
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "jane")])
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(CA.certificate.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(datetime.fromtimestamp(NOW - 60, UTC))
-        .not_valid_after(datetime.fromtimestamp(NOW + 3600, UTC))
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-        .sign(CA.key, hashes.SHA256())
-    )
-    return pem(certificate), Leaf(certificate, key).key_pem
-
-
-@asynccontextmanager
-async def tls_server(*, client_certificates: bool) -> AsyncIterator[str]:
-    """An HTTPS server that answers with the name in the client's certificate."""
-    leaf = CA.issue(generate_key(), ["api.test"], [], NOW - 60, NOW + 3600)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    load_pair(context, leaf.certificate_pem, leaf.key_pem)
-    if client_certificates:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.load_verify_locations(cadata=CA.certificate_pem.decode())
-
-    async def answer(request: web.BaseRequest) -> web.Response:
-        assert request.transport is not None
-        presented = request.transport.get_extra_info("peercert")
-        return web.json_response({"presented": bool(presented)})
-
-    async with serving(answer, context) as port:
-        yield f"https://127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("inline", [True, False])
@@ -214,13 +132,21 @@ def test_what_is_wrong_with_a_file_is_said(file: Path, text: str, message: str) 
         ({}, {"client-key-data": encoded(b"x")}, "go together, one is missing"),
         ({}, {"tokenFile": "gone.txt"}, "gone.txt"),
         ({"certificate-authority": "/dev/zero"}, {}, "^/dev/zero: has more than 16,777,216 bytes"),
+        ({}, {"client-key": "/dev/zero"}, "^/dev/zero: has more than"),
         ({}, {"tokenFile": "/dev/zero"}, "^/dev/zero: has more than"),
     ],
 )
 async def test_what_a_file_refers_to_must_be_there(
     file: Path, cluster: dict[str, Any], user: dict[str, Any], message: str
 ) -> None:
+    """Whether the user has a plugin or not, and beside another kubeconfig, too."""
+    other = file.parent / "other"
     write(file, {"server": "https://x", **cluster}, user)
+    write(other, {"server": "http://y"}, contexts=[])
+    for paths in (f"{file}", f"{file}{os.pathsep}{other}"):
+        with pytest.raises(ConfigurationError, match=message):
+            await kubeconfig.load(paths)
+    write(file, {"server": "https://x", **cluster}, {"exec": {}, **user})
     with pytest.raises(ConfigurationError, match=message):
         await kubeconfig.load(str(file))
 
@@ -236,111 +162,32 @@ async def test_a_missing_file_is_named(file: Path) -> None:
         await kubeconfig.load(str(file))
 
 
-# What goes to the official package
+# Several files
 
 
-@pytest.fixture
-def plugin(tmp_path: Path) -> Path:
-    """A credential plugin that hands out another token each time it is run."""
-    script = tmp_path / "plugin"
-    runs = tmp_path / "runs"
-    script.write_text(
-        f"#!{sys.executable}\n"
-        "import json, pathlib, sys\n"
-        f"runs = pathlib.Path({str(runs)!r})\n"
-        "count = len(runs.read_text()) + 1 if runs.exists() else 1\n"
-        "runs.write_text('x' * count)\n"
-        "status = {'token': f'token-{count}'}\n"
-        "if len(sys.argv) > 1: status['expirationTimestamp'] = sys.argv[1]\n"
-        "print(json.dumps({'apiVersion': 'client.authentication.k8s.io/v1',\n"
-        "                  'kind': 'ExecCredential', 'status': status}))\n"
-    )
-    script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    return script
-
-
-def exec_user(plugin: Path, *arguments: str) -> dict[str, Any]:
-    return {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1",
-            "command": str(plugin),
-            "args": list(arguments),
-        }
-    }
-
-
-async def test_plugins_are_run_and_their_token_is_sent(
-    file: Path, plugin: Path, api: TinyApi
-) -> None:
-    write(file, {"server": api.url}, exec_user(plugin))
-    async with Client.connect(file) as client:
-        await client.version()
-        await client.version()
-    assert [seen.headers["Authorization"] for seen in api.requests] == ["Bearer token-1"] * 2
-
-
-async def test_plugins_are_run_again_after_a_refusal(
-    file: Path, plugin: Path, api: TinyApi, fast: FastClock
-) -> None:
-    write(file, {"server": api.url}, exec_user(plugin))
-    async with Client.connect(file) as client:
-        credentials = client.connection.credentials
-        assert isinstance(credentials, OfficialCredentials)
-        credentials._renewed_at -= 60
-        api.answer_next(401, status(401, "Unauthorized"))
-        await client.version()
-        assert [seen.headers["Authorization"] for seen in api.requests] == [
-            "Bearer token-1",
-            "Bearer token-2",
-        ]
-        for _ in range(2):
-            api.answer_next(401, status(401, "Unauthorized"))
-        with pytest.raises(ApiError, match="401"):
-            await client.version()
-
-
-async def test_plugins_are_run_again_before_their_token_expires(file: Path, plugin: Path) -> None:
-    write(file, {"server": "http://x"}, exec_user(plugin, "2030-01-01T00:00:00Z"))
-    found = await kubeconfig.load(str(file))
-    credentials = found.credentials
-    assert isinstance(credentials, OfficialCredentials)
-    clock = FastClock(1_893_456_000.0 - 3600)  # an hour before
-    credentials._clock = clock
-    credentials._renewed_at = -60.0
-    assert dict(await credentials.headers()) == {"authorization": "Bearer token-1"}
-    clock.now += 3600 - 30
-    assert dict(await credentials.headers()) == {"authorization": "Bearer token-2"}
-
-
-async def test_another_thread_has_credentials_of_its_own(file: Path, plugin: Path) -> None:
-    """A renewal that waits for a blocked event loop must not hold up the Lease."""
-    write(file, {"server": "http://x"}, exec_user(plugin))
-    here = await kubeconfig.load(str(file))
-    async with side_loop("beside") as side:
-        there = await call_in(side, here.of_another_thread)
-        assert there.credentials is not here.credentials
-        headers = await call_in(side, there.credentials.headers)
-    assert dict(headers) == {"authorization": "Bearer token-2"}
-    assert dict(await here.credentials.headers()) == {"authorization": "Bearer token-1"}
-    write(file, {"server": "http://x"}, {"token": "abc"})
-    shared = await kubeconfig.load(str(file))
-    assert await shared.of_another_thread() is shared
-
-
-async def test_several_files_are_merged(tmp_path: Path) -> None:
-    first = write(tmp_path / "one", {"server": "http://one"}, {"token": "abc"})
-    second = write(tmp_path / "two", {"server": "http://two"})
+async def test_of_what_several_files_have_the_first_counts(tmp_path: Path) -> None:
+    first, second = tmp_path / "one", tmp_path / "folder" / "two"
+    second.parent.mkdir()
+    (second.parent / "token").write_text("abc")
+    write(first, {"server": "http://one"}, users=[])
+    write(second, {"server": "http://two"}, {"tokenFile": "token"}, **{"current-context": "no"})
     found = await kubeconfig.load(os.pathsep.join([str(first), str(second)]))
     assert found.server == "http://one"
-    assert dict(await found.credentials.headers()) == {"authorization": "Bearer abc"}
+    assert dict(await found.credentials.headers()) == {"Authorization": "Bearer abc"}
 
 
-async def test_a_file_that_the_official_package_refuses_is_named(tmp_path: Path) -> None:
-    first, second = tmp_path / "one", tmp_path / "two"
-    first.write_text(json.dumps({"clusters": []}))
-    second.write_text(json.dumps({"clusters": []}))
-    with pytest.raises(ConfigurationError, match="current-context"):
-        await kubeconfig.load(f"{first}{os.pathsep}{second}")
+async def test_of_several_files_those_are_read_that_are_there(tmp_path: Path) -> None:
+    first, second, empty = tmp_path / "one", tmp_path / "two", tmp_path / "empty"
+    paths = os.pathsep.join([str(first), str(second), str(empty)])
+    with pytest.raises(ConfigurationError, match=r"two:.*empty: No such file"):
+        await kubeconfig.load(paths)
+    empty.write_text(json.dumps({"clusters": []}))
+    with pytest.raises(ConfigurationError, match="empty: current-context is not set"):
+        await kubeconfig.load(paths)
+    write(second, {"server": "http://two"})
+    assert (await kubeconfig.load(paths)).server == "http://two"
+    with pytest.raises(ConfigurationError, match="no entry named 'x'; there are here"):
+        await kubeconfig.load(paths, context="x")
 
 
 @pytest.mark.parametrize("user", [{"token": "abc"}, {"exec": {}}])
