@@ -159,6 +159,7 @@ class GangTable:
             self.waiting[job.key] = job
         else:
             self.waiting.pop(job.key, None)
+            self._parked.wake(job.key)
         if job.group is None and not job.tasks:
             self.jobs.pop(job.key, None)
             self.dirty.pop(job.key, None)

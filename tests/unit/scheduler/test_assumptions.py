@@ -9,6 +9,7 @@ from pumice.api.podgroups import PodGroup, PodGroupStatus
 from pumice.api.pods import Pod
 from pumice.scheduler import ClusterState
 from pumice.scheduler.model.tasks import SchedulingStatus
+from pumice.scheduler.waiting.parked import Cause, Parked
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import node, pod, pod_group
 
@@ -191,6 +192,17 @@ def test_an_older_event_does_not_overwrite_an_assumed_status(state: ClusterState
     state.set_pod_group(shown_group(9))
     assert phase(state) == "Inqueue"
     assert state.jobs[GROUP].min_member == 2
+
+
+def test_a_gang_that_waits_no_more_by_its_assumed_status_is_not_parked(state: ClusterState) -> None:
+    """A reason that is out of date would keep cycles from being left out until the gang changes."""
+    state.parked.park(GROUP, Parked(int(Cause.NODES)))
+    state.parked.happened(Cause.NODES)
+    state.parked.begin(state.gangs.waiting, ())
+    assert [*state.parked.stale] == [GROUP]
+    assume(state, "Inqueue")
+    assert not state.parked.stale
+    assert not state.parked.gangs
 
 
 def test_a_later_event_ends_an_assumed_status(state: ClusterState) -> None:
