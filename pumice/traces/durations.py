@@ -9,18 +9,26 @@ from pumice.api import keys
 from pumice.api.durations import parse_seconds, wait_problem
 from pumice.api.jobs import Job
 from pumice.api.messages import counted
-from pumice.api.meta import ObjectMeta, Raw
+from pumice.api.meta import Raw
 from pumice.api.raw import key_in, object_in, objects_in, text_in
 from pumice.controller.jobs.phases import COMPLETED, FINISHED
 
 
-def stated(*metas: ObjectMeta | None) -> float | None:
-    """Seconds that the annotation `pumice.dev/duration` says, of the first object that has a valid one; None if none has."""
-    for meta in metas:
-        text = meta.annotation(keys.DURATION) if meta is not None else ""
-        if text and (seconds := parse_seconds(text)) is not None:
-            return seconds
-    return None
+def stated(own: object, pods: Iterable[object]) -> float | None:
+    """Seconds that the annotation `pumice.dev/duration` says; None if no annotation is a valid one.
+
+    Args:
+        own: Annotations of a Job or PodGroup, which come first.
+        pods: Annotations of its pods or of their templates, of which the longest duration counts.
+    """
+    said = _seconds(own)
+    of_pods = [seconds for each in pods if (seconds := _seconds(each)) is not None]
+    return max(of_pods, default=None) if said is None else said
+
+
+def _seconds(annotations: object) -> float | None:
+    text = annotations.get(keys.DURATION) if isinstance(annotations, Mapping) else None
+    return parse_seconds(text) if isinstance(text, str) else None
 
 
 def ignored_durations(jobs: Iterable[Raw], others: Iterable[tuple[str, object]]) -> str:
@@ -76,7 +84,8 @@ class JobDurations:
 
     def of(self, job: Job) -> float | None:
         """Seconds that the pods of a Job run; None if that is not known."""
-        said = stated(job.metadata)
+        templates = [each.pod_metadata().get("annotations") for each in job.tasks]
+        said = stated(job.metadata.annotations, templates)
         return self._medians.get(_likeness(job)) if said is None else said
 
 

@@ -182,7 +182,8 @@ class _Future:
             if pod.spec.node_name and pod.status.phase in ("", "Pending", "Running"):
                 begun = parse_time(pod.status.start_time or pod.metadata.creation_timestamp) or now
                 starts.setdefault(begun, []).append(pod.metadata.key)
-        duration = stated(group.metadata, pods[0].metadata)
+        annotations = [each.metadata.annotations for each in pods]
+        duration = stated(group.metadata.annotations, annotations)
         if duration is None and job is not None:
             duration = self._durations.of(job)
         if duration is None:

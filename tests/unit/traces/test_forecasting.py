@@ -79,6 +79,26 @@ def test_what_runs_ends_when_its_user_says() -> None:
     }
 
 
+def test_a_job_that_waits_has_the_longest_duration_of_its_templates() -> None:
+    """Before it has pods as with them, unless its own annotation says otherwise; more than like Jobs tell."""
+    ended = stored("was", phase="Completed", runningDuration="20m0s")
+    first, second = (stored(each, phase="Pending") for each in ("first", "second"))
+    second["metadata"]["creationTimestamp"] = STARTED
+    ended["spec"] = first["spec"] = job("first", [task(each, 1, cpu="2") for each in "ab"])["spec"]
+    for found, text in zip(first["spec"]["tasks"], ("30m", "1h"), strict=True):
+        found["template"]["metadata"] = {"annotations": {"pumice.dev/duration": text}}
+    assert forecasts([ended, first, second])["default/second"].seconds == 3600
+    group = pod_group("first-uid-first", 2, phase="Inqueue")
+    pods = []
+    for each, text in (("a", "30m"), ("b", "1h")):
+        said = {"pumice.dev/duration": text}
+        pods.append(pod(f"first-{each}-0", group="first-uid-first", cpu="2", annotations=said))
+    told = forecasts_among([ended, first, second], [group], pods)
+    assert told["default/second"].seconds == 3600
+    first["metadata"]["annotations"] = {"pumice.dev/duration": "10m"}
+    assert forecasts([ended, first, second])["default/second"].seconds == 600
+
+
 def test_without_that_it_ends_as_jobs_like_it_did() -> None:
     ended = [
         stored(f"was-{number}", phase="Completed", runningDuration=f"{minutes}m0s")
