@@ -11,7 +11,7 @@ import numpy as np
 
 from pumice.api.budgets import PodDisruptionBudget
 from pumice.scheduler.model.affinity_terms import is_too_long
-from pumice.scheduler.model.axis import Axis, Bools, Floats, Ints
+from pumice.scheduler.model.axis import Axis, Bools, Floats, Ints, read_only
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
@@ -156,6 +156,7 @@ class Away(msgspec.Struct, frozen=True):
 
     The size of the cluster is that of its ready nodes. What a queue may have as a part of it is therefore compared with what its
     pods hold on these nodes. A limit that does not depend on the cluster counts all pods: those on other nodes may still run.
+    Plugins share the columns, so they are read-only.
 
     Attributes:
         held: What pods on nodes that are not ready hold; part of `QueueTable.allocated`.
@@ -166,6 +167,10 @@ class Away(msgspec.Struct, frozen=True):
     held: Ints
     needed: Ints
     gangs: Mapping[str, Ints]
+
+    def __post_init__(self) -> None:
+        """Have writing to the columns fail."""
+        read_only(self.held, self.needed, *self.gangs.values())
 
     @classmethod
     def of(cls, running: RunningTable, unready: Bools, queues: QueueTable) -> "Away":

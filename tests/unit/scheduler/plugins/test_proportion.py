@@ -148,6 +148,24 @@ def test_what_queues_deserve_is_kept_and_cannot_be_changed_by_who_reads_it() -> 
             each[:] = 0
 
 
+@pytest.mark.parametrize("ready", [True, False])
+def test_what_pods_hold_on_nodes_that_are_not_ready_cannot_be_changed_by_a_plugin(
+    ready: bool,
+) -> None:
+    cluster = {
+        "nodes": [["n1", 4, "8Gi", {"ready": ready}]],
+        "queues": [["q"]],
+        "podgroups": [["ns", "g", "q", 1, "Running"]],
+        "pods": [["ns", "p", "n1", "Running", 1, "1Gi", "g"]],
+    }
+    away = open_session(Scenario(cluster, PLUGINS)).view.away
+    assert away.held.any() != ready
+    assert len(away.gangs) == (not ready)
+    for each in (away.held, away.needed, *away.gangs.values()):
+        with pytest.raises(ValueError, match="read-only"):
+            each[:] = 0
+
+
 def _divide(session: Session) -> _Division:
     shares = session.view.shares
     return _Division(session.view.total(), shares, session.view.away, shares.pending.copy())
