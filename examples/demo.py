@@ -26,7 +26,8 @@ from pumice.api.kinds import JOB, POD, POD_GROUP, Kind
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
-from pumice.cli.development.dev_cluster import DevCluster, dev_cluster, read_nodes
+from pumice.cli.development.dev_cluster import DevCluster, dev_cluster
+from pumice.cli.development.dev_nodes import read_nodes
 from pumice.cli.files.manifests import read_objects
 from pumice.cli.live.explanation_text import current_condition, sentence
 from pumice.cluster.cache import WatchCache

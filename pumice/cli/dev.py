@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from pumice.cli.development.detached import Detached
-    from pumice.cli.development.dev_cluster import DevCluster, SimulatedNode
+    from pumice.cli.development.dev_cluster import DevCluster
+    from pumice.cli.development.dev_nodes import SimulatedNode
     from pumice.cli.files.manifests import Manifest
     from pumice.cluster.client import Client
     from pumice.embedded import EmbeddedCluster
@@ -181,7 +182,7 @@ def _read_nodes(
     text: str | None, objects: "Sequence[Manifest]", *, runs: bool
 ) -> "list[SimulatedNode]":
     """The nodes of `--nodes`; by default none beside those of files."""
-    from pumice.cli.development.dev_cluster import read_nodes
+    from pumice.cli.development.dev_nodes import read_nodes
 
     if not text and any(each.object.get("kind") == "Node" for each in objects):
         return []

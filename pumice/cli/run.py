@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from pumice.cli import lean
 from pumice.cli.exits import finish
 from pumice.cli.files.configuration import read_config
 from pumice.cli.options import Files, Level, SchedulerConfig, read_seconds
@@ -70,10 +71,11 @@ def run(
     Exit code 1: a Job failed, was aborted or terminated, or cannot be placed. Exit code 2: a file cannot be read, an object is
     refused, asks for something that is not there, or namespaces cannot be made.
     """
-    from pumice.cli.files.manifests import named, read
-    from pumice.cli.processes import logs
-    from pumice.cli.running import following
-    from pumice.cli.running.plan import RunPlan
+    with lean.importing_http():
+        from pumice.cli.files.manifests import named, read
+        from pumice.cli.processes import logs
+        from pumice.cli.running import following
+        from pumice.cli.running.plan import RunPlan
 
     plan = RunPlan(
         manifests=named(read(files)),

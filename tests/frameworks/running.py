@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 
 from pumice.api import kinds
-from pumice.cli.development.dev_cluster import DevCluster, dev_cluster, read_nodes
+from pumice.cli.development.dev_cluster import DevCluster, dev_cluster
+from pumice.cli.development.dev_nodes import read_nodes
 from pumice.embedded import Store
 from pumice.embedded.node.kubelet import Kubelet
 from pumice.embedded.node.machine import local_machine

@@ -1,4 +1,4 @@
-"""A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes, which `--nodes` describes; and the metrics of all of it."""
+"""A whole cluster in this process: API server, admission, controller, scheduler, simulated nodes; and the metrics of all of it."""
 
 import asyncio
 import secrets
@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -17,10 +17,9 @@ from prometheus_client.registry import Collector
 from pumice.api import keys
 from pumice.api.crds import all_crds
 from pumice.api.kinds import Kind
-from pumice.api.quantities import parse_milli
 from pumice.certs.authority import Authority, generate_key
+from pumice.cli.development.dev_nodes import SimulatedNode
 from pumice.cli.development.dev_state import load
-from pumice.cli.exits import UserError
 from pumice.cli.files.checking import registry
 from pumice.cli.files.manifests import Manifest
 from pumice.cluster.client import Client
@@ -34,61 +33,11 @@ from pumice.embedded.storage import StoredWrite
 from pumice.plugins import Registry
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.worker import SchedulerWorker, WorkerSettings, ensure_queues
-from pumice.traces.node_spec import node_groups
-from pumice.traces.trace import TraceError
 from pumice.webhook.admission import Admission
 from pumice.webhook.registrations import REGISTRATIONS
 from pumice.webhook.rules.rule import RuleSettings
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.view import READ_AS, AdmissionView
-
-MOST_NODES = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedNode:
-    """One simulated node.
-
-    Attributes:
-        name: Its name.
-        cpu: Cores.
-        memory: Memory.
-        resources: Further resources.
-        pods: Pods that it takes.
-    """
-
-    name: str
-    cpu: str
-    memory: str = "32Gi"
-    resources: dict[str, str] = field(default_factory=dict)
-    pods: int = 110
-
-
-def read_nodes(text: str, memory: str = "32Gi") -> list[SimulatedNode]:
-    """Read the value of `--nodes`, as `pumice.traces.node_spec` explains it.
-
-    Args:
-        text: The text.
-        memory: Memory of nodes for which none is named.
-
-    Raises:
-        UserError: The text is something else.
-    """
-    try:
-        groups = node_groups(text, MOST_NODES)
-    except TraceError as error:
-        raise UserError(f"--nodes {error}") from None
-    nodes: list[SimulatedNode] = []
-    for count, amounts in groups:
-        cpu = amounts.pop("cpu", "0")
-        if not parse_milli(cpu):
-            raise UserError(f"--nodes {text[:80]!r}: a node without CPUs runs no pod")
-        own, pods = amounts.pop("memory", memory), amounts.pop("pods", "110")
-        nodes += [
-            SimulatedNode(f"node{number}", cpu, own, amounts, parse_milli(pods) // 1000)
-            for number in range(len(nodes) + 1, len(nodes) + count + 1)
-        ]
-    return nodes
 
 
 class StoreView(AdmissionView):

@@ -7,24 +7,29 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import uvloop
 
 from pumice.api import keys, kinds
 from pumice.api.fields import plain
 from pumice.api.messages import counted, listed
 from pumice.api.meta import Raw
 from pumice.api.raw import key_in
+from pumice.cli.development import dev_kubeconfig
+from pumice.cli.development.dev_cluster import DevCluster, dev_cluster
 from pumice.cli.exits import FINE, INTERRUPTED, REFUSED, UserError
+from pumice.cli.live.commands import command_for
 from pumice.cli.output import note, table, write
 from pumice.cli.running.local import NODE_ENDED
 from pumice.cli.running.plan import WATCHED, RunPlan
 from pumice.cli.running.reporting import BAD, GOOD, Printer, tell_event, tell_job, tell_pod
-
-if TYPE_CHECKING:
-    from pumice.cli.development.dev_cluster import DevCluster
-    from pumice.embedded import EmbeddedCluster, Store
-    from pumice.embedded.node.kubelet import Kubelet
-    from pumice.embedded.storage import StoredWrite
+from pumice.cluster.event_loop import EventLoop
+from pumice.embedded import EmbeddedCluster, Store
+from pumice.embedded.node.kubelet import Kubelet
+from pumice.embedded.node.machine import local_machine
+from pumice.embedded.node.namespaces import NodeError, mode_here
+from pumice.embedded.storage import StoredWrite
 
 _STUCK_SECONDS = 3.0
 """How long nothing may run or change until what waits is taken to wait forever."""
@@ -43,8 +48,6 @@ def run(plan: RunPlan) -> int:
     Raises:
         UserError: An object is refused, or namespaces cannot be made.
     """
-    from pumice.embedded.node.namespaces import NodeError
-
     try:
         return _looped(lambda: _run(plan))
     except NodeError as error:
@@ -61,26 +64,17 @@ def dry_run(plan: RunPlan) -> int:
 
 
 def _looped(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
-    import uvloop
-
-    from pumice.cluster.event_loop import EventLoop
-
     return uvloop.run(work(), loop_factory=EventLoop)
 
 
 async def _run(plan: RunPlan) -> int:
-    from pumice.cli.development.dev_cluster import dev_cluster
-    from pumice.embedded.node.kubelet import Kubelet
-    from pumice.embedded.node.machine import local_machine
-    from pumice.embedded.node.namespaces import mode_here
-
     specs = plan.check(mode_here())
     printer = Printer()
     async with local_machine(plan.images, plan.allowed) as machine:
         plan.announce(specs, machine)
         made: list[Kubelet] = []
 
-        def runs_pods(store: "Store", clock: Callable[[], float]) -> Kubelet:
+        def runs_pods(store: Store, clock: Callable[[], float]) -> Kubelet:
             made.append(Kubelet(store, clock, machine, printer.show))
             return made[0]
 
@@ -97,9 +91,6 @@ async def _run(plan: RunPlan) -> int:
 
 
 async def _dry_run(plan: RunPlan) -> int:
-    from pumice.cli.development.dev_cluster import dev_cluster
-    from pumice.embedded.node.namespaces import mode_here
-
     plan.check(mode_here())
     follower = _RunFollower(plan, [])
     async with dev_cluster(
@@ -114,7 +105,7 @@ async def _dry_run(plan: RunPlan) -> int:
         return REFUSED if follower.waiting() else FINE
 
 
-def _rows(cluster: "EmbeddedCluster") -> list[tuple[str, str, str, str]]:
+def _rows(cluster: EmbeddedCluster) -> list[tuple[str, str, str, str]]:
     """Containers of pods, with `-` for the node of a pod that has none."""
     return [
         (
@@ -147,11 +138,11 @@ class _RunFollower:
         ]
 
     @property
-    def _store(self) -> "Store":
+    def _store(self) -> Store:
         assert self.cluster is not None
         return self.cluster.store
 
-    def note(self, change: "StoredWrite") -> None:
+    def note(self, change: StoredWrite) -> None:
         """A write; called inside of it."""
         self._quiet = 0.0
         if change.resource == _key(kinds.POD) and change.type == "MODIFIED":
@@ -163,12 +154,12 @@ class _RunFollower:
             self._loop.call_soon(tell_event, change.new.obj)
         self._changed.set()
 
-    def _note_job(self, change: "StoredWrite") -> None:
+    def _note_job(self, change: StoredWrite) -> None:
         phase = _phase(change.new.obj)
         if phase in GOOD | BAD and phase != _phase(change.old.obj if change.old else None):
             self._loop.call_soon(tell_job, change.new.obj)
 
-    async def run(self, cluster: "DevCluster", printer: Printer) -> int:
+    async def run(self, cluster: DevCluster, printer: Printer) -> int:
         """Wait until all has ended, and return the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM):
             self._loop.add_signal_handler(number, self._interrupt)
@@ -249,7 +240,7 @@ class _RunFollower:
             return False
         return self._quiet > _REASON_SECONDS or all(why != _NO_REASON for _, why in self.waiting())
 
-    async def _until_ended(self, cluster: "DevCluster") -> int:
+    async def _until_ended(self, cluster: DevCluster) -> int:
         deadline = None if self._plan.timeout is None else self._loop.time() + self._plan.timeout
         killed_at = None
         while True:
@@ -318,8 +309,6 @@ class _RunFollower:
 
     def _abort(self) -> float:
         """Abort all Jobs by their policies; seconds that it may take."""
-        from pumice.cli.live.commands import command_for
-
         self._is_aborting = True
         for job in self._store.list(kinds.JOB):
             self._store.create(command_for(job, "AbortJob", job["metadata"]["namespace"]))
@@ -333,9 +322,7 @@ class _RunFollower:
         self._interrupts += 1
         self._changed.set()
 
-    def _write_kubeconfig(self, stack: ExitStack, cluster: "DevCluster") -> None:
-        from pumice.cli.development import dev_kubeconfig
-
+    def _write_kubeconfig(self, stack: ExitStack, cluster: DevCluster) -> None:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="pumice-run-"))
         file = Path(folder, "kubeconfig")
         stack.enter_context(dev_kubeconfig.written(file, cluster.api.kubeconfig()))

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from pumice.cli.development.dev_cluster import DevCluster, SimulatedNode
+    from pumice.cli.development.dev_cluster import DevCluster
+    from pumice.cli.development.dev_nodes import SimulatedNode
     from pumice.embedded.node.machine import Machine
 
 NODE_ENDED = "the first process of the node has ended, and all pods with it"
@@ -49,12 +50,9 @@ def local_nodes(text: str | None) -> "list[SimulatedNode]":
     Raises:
         UserError: The text describes no nodes.
     """
-    from pumice.cli import lean
-
-    with lean.importing_http():
-        from pumice.cli.development.dev_cluster import read_nodes
-        from pumice.embedded.node.kubelet import MOST_PODS
-        from pumice.embedded.node.machine import capacity
+    from pumice.cli.development.dev_nodes import read_nodes
+    from pumice.embedded.node.kubelet import MOST_PODS
+    from pumice.embedded.node.machine import capacity
 
     processors, memory = capacity()
     if text is None:

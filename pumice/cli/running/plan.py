@@ -15,7 +15,7 @@ from pumice.cli.output import note
 from pumice.cli.running.local import announce_machine
 
 if TYPE_CHECKING:
-    from pumice.cli.development.dev_cluster import SimulatedNode
+    from pumice.cli.development.dev_nodes import SimulatedNode
     from pumice.cli.files.checking import ManifestChecker
     from pumice.embedded.node.environment import Objects
     from pumice.embedded.node.machine import Machine

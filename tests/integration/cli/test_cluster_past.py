@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pumice.api import keys
 from pumice.api.kinds import JOB, NODE, POD, POD_GROUP, QUEUE
-from pumice.cli.development.dev_cluster import DevCluster, dev_cluster, read_nodes
+from pumice.cli.development.dev_cluster import DevCluster, dev_cluster
+from pumice.cli.development.dev_nodes import read_nodes
 from pumice.traces.formats import TraceFormat, read_trace
 from tests.integration.cli.servers import ran
 from tests.kit.builders import job, pod, pod_group, task

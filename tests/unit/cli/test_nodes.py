@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.cli.development.dev_cluster import SimulatedNode, read_nodes
+from pumice.cli.development.dev_nodes import SimulatedNode, read_nodes
 from pumice.cli.exits import UserError
 
 
