@@ -1,21 +1,15 @@
-"""A running control plane and the ways to talk to it: requests, kubectl, helm, users, nodes."""
+"""A running control plane and the ways to talk to it: kubectl, helm, users, namespaces, nodes; and requests."""
 
 from __future__ import annotations
 
-import http.client
 import json
-import math
 import os
 import secrets
 import signal
-import ssl
 import subprocess
-import urllib.request
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from pumice.api.crds import all_crds
 from pumice.api.kinds import (
     CRON_JOB,
     INDEXED_JOB,
@@ -29,14 +23,12 @@ from pumice.api.kinds import (
     REPLICA_SET,
     STATEFUL_SET,
     Kind,
-    of_object,
 )
 from tests.kit.waiting import wait_until
-from tests.support.controlplane.connections import Connections
+from tests.support.controlplane.api_server import ApiServer
 from tests.support.controlplane.pki import Authority
 from tests.support.controlplane.processes import Process
 
-Answer = tuple[int, dict[str, Any]]
 Completed = subprocess.CompletedProcess[str]
 ONE_SHOT = {"GOGC": "400", "GOMAXPROCS": "1"}
 """Environment of kubectl and helm, which end before they have much to collect; a second thread costs them a fifth of their processor time."""
@@ -59,14 +51,11 @@ MAKING_PODS = (
 """Kinds whose objects concern other namespaces: they make pods, or decide where pods run. Owners are first."""
 
 
-class ControlPlane:
+class ControlPlane(ApiServer):
     """A control plane on loopback, started by `tests.support.controlplane.start`.
 
     Attributes:
-        url: Where kube-apiserver listens, `https://127.0.0.1:PORT`.
-        ca: Path of the CA certificate that signed its serving certificate.
         kubeconfig: Path of a kubeconfig of an administrator (group system:masters).
-        admin_token: The administrator's bearer token.
         binaries: Paths of etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, kwok and helm.
         folder: Its own folder, with the log of every part in `<part>.log`.
         processes: Its parts that have been started.
@@ -80,20 +69,13 @@ class ControlPlane:
         authority: Authority,
         admin_token: str,
     ) -> None:
+        super().__init__(url, folder / "ca.crt", admin_token)
         self.binaries = dict(binaries)
         self.folder = folder
         self.processes: list[Process] = []
         self._is_stopped = False
-        self.url = url
-        self.ca = folder / "ca.crt"
-        self.admin_token = admin_token
         self._authority = authority
         self.kubeconfig = self._write_kubeconfig("admin", {"token": self.admin_token})
-        self._connections = Connections(url, self.ca)
-        self._opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}),  # loopback is never behind a proxy
-            urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=str(self.ca))),
-        )
         self._environ = {
             **os.environ,
             "KUBECONFIG": str(self.kubeconfig),
@@ -103,42 +85,6 @@ class ControlPlane:
             "HELM_DATA_HOME": str(folder / "helm" / "data"),
             **ONE_SHOT,
         }
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        body: Mapping[str, Any] | Sequence[Any] | None = None,
-        *,
-        content_type: str = "application/json",
-        token: str | None = None,
-    ) -> Answer:
-        """One request to the API server.
-
-        Args:
-            method: The HTTP method.
-            path: Path and query, such as `/api/v1/nodes?limit=1`.
-            body: What to send as JSON.
-            content_type: Of the body; a patch names its kind here.
-            token: Whose bearer token to use; the administrator's unless given.
-
-        Returns:
-            The status code and the decoded object (errors are a `Status`).
-        """
-        headers = {"Authorization": f"Bearer {token or self.admin_token}"}
-        data = None
-        if body is not None:
-            data = json.dumps(body).encode()
-            headers["Content-Type"] = content_type
-        status, answer = self._connections.exchange(method, path, data, headers)
-        return status, _decoded(answer)
-
-    def ready(self) -> bool:
-        """Whether the API server says that it is ready, with etcd."""
-        try:
-            return self.request("GET", "/readyz")[0] == 200
-        except (OSError, http.client.HTTPException):
-            return False
 
     def part(self, name: str) -> Process:
         """One of its parts, such as `etcd`."""
@@ -151,24 +97,6 @@ class ControlPlane:
             self._is_stopped = is_stopped
             for each in self.processes:
                 each.send(signal.SIGSTOP if is_stopped else signal.SIGCONT)
-
-    def close(self) -> None:
-        """Close what is kept open for further requests."""
-        self._connections.close()
-
-    def watch(self, path: str, seconds: float) -> Generator[dict[str, Any], None, None]:
-        """Events of a watch until it has lasted for so many seconds.
-
-        Args:
-            path: Path and query of the watch, without its time.
-            seconds: How long the API server keeps it open.
-        """
-        headers = {"Authorization": f"Bearer {self.admin_token}"}
-        url = f"{self.url}{path}&watch=1&timeoutSeconds={max(1, math.ceil(seconds))}"
-        request = urllib.request.Request(url, headers=headers)
-        with self._opener.open(request, timeout=seconds + 60) as response:
-            for line in response:
-                yield json.loads(line)
 
     def kubectl(
         self,
@@ -200,7 +128,7 @@ class ControlPlane:
         """A bearer token of a service account that exists."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token"
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        answer = self._created(path, body)
+        answer = self.create(path, body)
         token: str = answer["status"]["token"]
         return token
 
@@ -223,40 +151,6 @@ class ControlPlane:
         """A kubeconfig that carries a bearer token."""
         return self._write_kubeconfig(f"token-{secrets.token_hex(4)}", {"token": token})
 
-    def apply(self, *manifests: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Apply objects without what kubectl takes for it: a quarter second, half of it of the API server.
-
-        For a kind that Pumice does not know, the resource is named as the kind, in small letters, with `s` at the end.
-
-        Returns:
-            The objects as they are stored.
-        """
-        found = []
-        query = "fieldManager=tests&force=true&fieldValidation=Strict"  # as kubectl has it
-        for each in manifests:
-            path = _path(each)
-            status, answer = self.request(
-                *("PATCH", f"{path}?{query}", each),
-                content_type="application/apply-patch+yaml",
-            )
-            assert status in (200, 201), f"PATCH {path}: {status} {answer.get('message')}"
-            found.append(answer)
-        return found
-
-    def delete(self, *manifests: Mapping[str, Any]) -> None:
-        """Begin to delete objects like those of `apply`; those that are not there are no mistake."""
-        for each in manifests:
-            status, answer = self.request("DELETE", _path(each))
-            assert status in (200, 202, 404), answer
-
-    def establish(self) -> None:
-        """Have Pumice's CRDs as they are in this checkout, and wait until they are served."""
-        self.define(*all_crds())
-
-    def define(self, *crds: Mapping[str, Any]) -> None:
-        """Have CRDs, and wait until they are served."""
-        wait_until(lambda: all(map(_established, self.apply(*crds))), "the CRDs to be served", 30)
-
     def add_namespace(self, name: str, labels: Mapping[str, str] | None = None) -> None:
         """Create a namespace and wait until pods can be created in it.
 
@@ -268,7 +162,7 @@ class ControlPlane:
             "kind": "Namespace",
             "metadata": {"name": name, "labels": dict(labels or {})},
         }
-        self._created("/api/v1/namespaces", body)
+        self.create("/api/v1/namespaces", body)
         wait_until(lambda: self.has_service_account(name), f"service account of {name}", 30)
 
     def wait_until_gone(self, namespace: str) -> None:
@@ -317,7 +211,7 @@ class ControlPlane:
             "spec": {"taints": [dict(taint) for taint in taints]},
             "status": {"allocatable": amounts, "capacity": amounts},
         }
-        self._created("/api/v1/nodes", body)
+        self.create("/api/v1/nodes", body)
         wait_until(lambda: self._node_ready(name), f"node {name} to be Ready", 30)
 
     def remove_node(self, name: str) -> None:
@@ -346,11 +240,6 @@ class ControlPlane:
     def remove_namespace(self, name: str) -> None:
         """Begin to delete a namespace; what is in it goes within seconds."""
         self.request("DELETE", f"/api/v1/namespaces/{name}")
-
-    def _created(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        status, answer = self.request("POST", path, body)
-        assert status == 201, f"POST {path}: {status} {answer.get('message')}"
-        return answer
 
     def _node_ready(self, name: str) -> bool:
         status, node = self.request("GET", f"/api/v1/nodes/{name}")
@@ -392,28 +281,3 @@ class ControlPlane:
         path.write_text(json.dumps(config, indent=2))  # JSON is YAML
         path.chmod(0o600)
         return path
-
-
-def _established(crd: Mapping[str, Any]) -> bool:
-    conditions = crd.get("status", {}).get("conditions") or ()
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
-
-
-def _decoded(raw: bytes) -> dict[str, Any]:
-    try:
-        answer = json.loads(raw)
-    except ValueError:
-        return {"message": raw.decode(errors="replace")}
-    return answer if isinstance(answer, dict) else {"message": answer}
-
-
-def _path(manifest: Mapping[str, Any]) -> str:
-    """Where an object is."""
-    kind, metadata = of_object(dict(manifest)), manifest["metadata"]
-    name, namespace = metadata["name"], metadata.get("namespace")
-    if kind is not None:
-        return kind.path(name, namespace)
-    version = manifest["apiVersion"]
-    place = f"namespaces/{namespace}/" if namespace else ""
-    group = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return f"{group}/{place}{manifest['kind'].lower()}s/{name}"
