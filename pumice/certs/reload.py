@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pumice.cluster.clock import Clock, SystemClock
-from pumice.cluster.connection import load_pair
+from pumice.cluster.connection import ConfigurationError, contents, load_pair
 
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 _SEQUENCE, _EXPLICIT_VERSION, _UTC_TIME = 0x30, 0xA0, 0x17
@@ -229,9 +229,11 @@ class FileReloader:
     def _content(self) -> tuple[bytes, bytes]:
         self.reads += 1
         try:
-            return self._certificate.read_bytes(), self._key.read_bytes()
+            return contents(self._certificate), contents(self._key)
         except OSError as error:
             raise ValueError(f"cannot read {error.filename}: {error.strerror}") from error
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from error
 
     def _use(self, pair: tuple[bytes, bytes]) -> bool:
         try:

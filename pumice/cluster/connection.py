@@ -25,7 +25,7 @@ The kubelet replaces a service account's token at 80 % of its validity, at least
 
 
 MOST_BYTES = 16 << 20
-"""Maximum size of a kubeconfig and of a file that it names."""
+"""Maximum size of a kubeconfig and of a file that it names, and of other certificates and settings."""
 
 
 class Credentials(Protocol):
@@ -41,7 +41,7 @@ class Credentials(Protocol):
 
 
 def contents(file: Path) -> bytes:
-    """Content of a kubeconfig, or of a file that one names: a device such as /dev/zero has no end.
+    """Content of a kubeconfig, certificate, key, token or file of settings: a device such as /dev/zero has no end.
 
     Raises:
         OSError: It cannot be read.
@@ -51,7 +51,7 @@ def contents(file: Path) -> bytes:
         found = stream.read(MOST_BYTES + 1)
     if len(found) > MOST_BYTES:
         raise ConfigurationError(
-            f"{file}: has more than {MOST_BYTES:,} bytes, the limit of a kubeconfig and of files that it names"
+            f"{file}: has more than {MOST_BYTES:,} bytes, the limit of kubeconfigs, certificates and settings"
         )
     return found
 

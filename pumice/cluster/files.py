@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from pumice.cluster.clock import Clock, SystemClock
+from pumice.cluster.connection import ConfigurationError, contents
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +72,8 @@ class FollowedFile(ABC):
     def look(self) -> bool:
         """Read the file once; True if a changed content is in effect now."""
         try:
-            raw = self.path.read_bytes()
-        except OSError as error:
+            raw = contents(self.path)
+        except (OSError, ConfigurationError) as error:
             self._seen = None
             self._missing(error)
             return False
@@ -100,12 +101,14 @@ class FollowedFile(ABC):
             if await asyncio.to_thread(self.look) or self.problem != before:
                 self.changed()
 
-    def _missing(self, error: OSError) -> None:
+    def _missing(self, error: OSError | ConfigurationError) -> None:
         if isinstance(error, FileNotFoundError):
-            why = "is gone" if self._is_loaded else "is not there yet"
+            why = f"{self.path}: {'is gone' if self._is_loaded else 'is not there yet'}"
+        elif isinstance(error, OSError):
+            why = f"{self.path}: cannot be read: {error.strerror}"
         else:
-            why = f"cannot be read: {error.strerror}"
+            why = str(error)
         before = self.problem
-        self.hold(f"{self.path}: {why}")
+        self.hold(why)
         if self.problem != before:
             logger.warning("%s", self.problem)

@@ -141,6 +141,12 @@ def test_a_file_that_goes_leaves_its_groups(
         f"{file}: cannot be read: Is a directory; the groups read before stay"
     )
     file.rmdir()
+    file.symlink_to("/dev/zero")
+    assert not taken.file.look()
+    assert taken.problem() == (
+        f"{file}: has more than 16,777,216 bytes, the limit of kubeconfigs, certificates and settings; the groups read before stay"
+    )
+    file.unlink()
     file.write_text(groups("a"))
     assert taken.file.look()
     assert taken.problem() is None

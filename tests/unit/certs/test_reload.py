@@ -187,6 +187,8 @@ def test_half_written_and_missing_files_keep_the_last_good_pair(
 def test_without_a_good_pair_to_begin_with_construction_fails(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot read"):
         FileReloader(ServingCertificate(), tmp_path / "a", tmp_path / "b")
+    with pytest.raises(ValueError, match=r"^/dev/zero: has more than 16,777,216 bytes"):
+        FileReloader(ServingCertificate(), Path("/dev/zero"), tmp_path / "b")
 
 
 async def test_an_unexpected_error_does_not_end_the_reloader(
