@@ -120,8 +120,10 @@ def _jobs(session: Session, action: str) -> list[JobInfo]:
             session.view.wake_at(moment + INTERVAL)
         return [job for job in session.view.waiting if job.key not in session.skipped]
     state.sought[action] = state.parked.version, now
-    found = {job.key: job for job in session.in_queue(state.gangs.waiting.values())}
-    return [found[key] for key in sorted(found) if key not in state.gangs.quarantined]
+    gangs = state.gangs
+    found = session.in_queue([gangs.waiting[key] for key in gangs.waiting_keys])
+    held = gangs.quarantined
+    return [job for job in found if job.key not in held] if held else found
 
 
 def waits(task: TaskInfo) -> bool:

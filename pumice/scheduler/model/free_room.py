@@ -8,6 +8,7 @@ largest and the smallest amounts of a column then decide about most requests wit
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -169,26 +170,48 @@ def least(shapes: Sequence[PodShape]) -> Needs:
     return tuple(sorted(found.items()))
 
 
+class Kinds(NamedTuple):
+    """Kinds of pods, of which places are counted together.
+
+    Attributes:
+        columns: What any of them takes, ascending.
+        amounts: How much, by kind and place among the columns.
+    """
+
+    columns: list[int]
+    amounts: Ints
+
+    @classmethod
+    def of(cls, needs: Sequence[Needs]) -> "Kinds":
+        """Several kinds in their order."""
+        columns = sorted({column for each in needs for column, _ in each})
+        amounts = np.zeros((len(needs), len(columns)), dtype=np.int64)
+        position = {column: index for index, column in enumerate(columns)}
+        for kind, each in enumerate(needs):
+            for column, amount in each:
+                amounts[kind, position[column]] = amount
+        return cls(columns, amounts)
+
+    def places(self, free: Ints) -> Ints:
+        """See `places`."""
+        count = len(self.amounts)
+        found = np.zeros((count, len(free)), dtype=np.int64)
+        step = max(1, _CELLS // max(1, count))
+        for start in range(0, len(free), step):
+            rows = free[start : start + step]
+            fitting: Ints = np.full((count, len(rows)), np.iinfo(np.int64).max)
+            for index, column in enumerate(self.columns):
+                wanted = self.amounts[:, index, None]
+                room = rows[:, column] if column < rows.shape[1] else np.zeros(len(rows), np.int64)
+                each = np.maximum(room, 0) // np.maximum(wanted, 1)
+                np.minimum(fitting, each, out=fitting, where=wanted > 0)
+            found[:, start : start + step] = fitting
+        return found
+
+
 def places(needs: Sequence[Needs], free: Ints) -> Ints:
     """How many pods, of each kind, fit into rows of free resources.
 
     `free` has milli-units by row and column; columns that it lacks count as empty. The counts are by kind and row.
     """
-    columns = sorted({column for each in needs for column, _ in each})
-    amounts = np.zeros((len(needs), len(columns)), dtype=np.int64)
-    position = {column: index for index, column in enumerate(columns)}
-    for kind, each in enumerate(needs):
-        for column, amount in each:
-            amounts[kind, position[column]] = amount
-    found = np.zeros((len(needs), len(free)), dtype=np.int64)
-    step = max(1, _CELLS // max(1, len(needs)))
-    for start in range(0, len(free), step):
-        rows = free[start : start + step]
-        fitting: Ints = np.full((len(needs), len(rows)), np.iinfo(np.int64).max)
-        for index, column in enumerate(columns):
-            wanted = amounts[:, index, None]
-            room = rows[:, column] if column < rows.shape[1] else np.zeros(len(rows), np.int64)
-            count = np.maximum(room, 0) // np.maximum(wanted, 1)
-            np.minimum(fitting, count, out=fitting, where=wanted > 0)
-        found[:, start : start + step] = fitting
-    return found
+    return Kinds.of(needs).places(free)

@@ -5,6 +5,7 @@ must agree, and votes count tier by tier.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TypeVar
@@ -147,17 +148,33 @@ class PluginAnswers:
             takes_part: Whether one of them does.
             fail: Called with the key of a job about which this, or a plugin, raised.
         """
-        found: dict[str, PriorityQueue[JobInfo]] = {}
+        found: dict[str, list[JobInfo]] = {}
         for job in jobs:
             try:
                 if takes_part(job):
-                    line = found.get(job.queue)
-                    if line is None:
-                        line = found[job.queue] = self.ordered_jobs()
-                    line.push(job)
+                    found.setdefault(job.queue, []).append(job)
             except Exception as error:  # nothing is placed here, so that there is nothing to undo
                 fail(job.key, error)
-        return found
+        return {name: self._line(those, fail) for name, those in found.items()}
+
+    def _line(
+        self, jobs: Sequence[JobInfo], fail: Callable[[str, Exception], None]
+    ) -> PriorityQueue[JobInfo]:
+        """Jobs of a queue in order; one function after the other is asked about all of them."""
+        line = self.ordered_jobs()
+        if len(jobs) > 1:
+            with suppress(Exception):  # the job about which it is raised is found below
+                ranks = [list(map(each.call, jobs)) for each in self._extensions.job_order]
+                last = [job.created for job in jobs], [job.key for job in jobs]
+                self._touched.keys_taken += len(jobs)
+                line.begin(jobs, zip(*ranks, *last, strict=True))
+                return line
+        for job in jobs:
+            try:
+                line.push(job)
+            except Exception as error:
+                fail(job.key, error)
+        return line
 
     # -- queries ---------------------------------------------------------------------------
 

@@ -101,14 +101,7 @@ class NodeRankings:
 
     def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
         """What no placement changes about the nodes for pods; arguments as for `ranking`."""
-        if self._by_rules is None:
-            filters = [each.call for each in self._extensions.node_filter]
-            scores = [each.call for each in self._extensions.node_score]
-            self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
-            self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
-        rules: Hashable = shape.rules if self._by_rules else shape.number
-        if shape.claims:
-            rules = _apart_from_claims(self._state, shape, by_rules=self._by_rules)
+        rules = self.rules_of(shape)
         key = (rules, self._kinds.get(queue) or self._kind(queue), gang)
         found = self._fixed.get(key)
         if found is None:
@@ -118,6 +111,17 @@ class NodeRankings:
             pods = PodClass(shape, queue, np.ones(len(rows), dtype=np.bool_), gang)
             found = self._fixed[key] = FixedPart(pods, rows, self._extensions)
         return found
+
+    def rules_of(self, shape: PodShape) -> Hashable:
+        """What of a shape decides what no placement changes about the nodes."""
+        if self._by_rules is None:
+            filters = [each.call for each in self._extensions.node_filter]
+            scores = [each.call for each in self._extensions.node_score]
+            self._by_rules = all(each.by_rules for each in filters if each.scope == "fixed")
+            self._by_rules &= all(each.by_rules for each in scores if each.scope == "fixed")
+        if shape.claims:
+            return _apart_from_claims(self._state, shape, by_rules=self._by_rules)
+        return shape.rules if self._by_rules else shape.number
 
     def _kind(self, queue: str) -> tuple[Hashable, ...]:
         """What sets pods of a queue apart to the filters and scores of nodes."""

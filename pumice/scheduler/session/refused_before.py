@@ -12,20 +12,25 @@ Most are told `at_a_glance`, many by one comparison. Action `enqueue` knows two 
 plugins let in (`room`), and plugins keep out another one that is like it.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Sized
+from collections.abc import Collection, Hashable, Iterable, Sequence, Sized
 from contextlib import suppress
+from typing import TypeVar
 
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.free_room import Needs, places
+from pumice.scheduler.model.free_room import Kinds, Needs
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.session.answers import PluginAnswers
+from pumice.scheduler.session.node_rankings import NodeRankings
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Bound, Cause, Parked, likeness
+from pumice.scheduler.waiting.wanted import WantedKinds
+
+T = TypeVar("T")
 
 _ANY, _DOMAIN = int(Cause.ANY), int(Cause.DOMAIN)
 
@@ -43,7 +48,7 @@ class RefusedBefore:
         answers: PluginAnswers,
         renewed: Collection[str],
         decided: Sequence[Sized],
-        suiting: Callable[[PodShape, str], Bools],
+        rankings: NodeRankings,
     ) -> None:
         """Begin a session.
 
@@ -53,7 +58,7 @@ class RefusedBefore:
             answers: What plugins answer.
             renewed: Keys of gangs that are tried in any case.
             decided: What stays decided at least until the end of the session; it grows.
-            suiting: Nodes that the fixed filters allow for a shape and a queue.
+            rankings: Tell which nodes the fixed filters allow.
         """
         self._state = state
         self._gangs = state.parked.gangs
@@ -61,7 +66,7 @@ class RefusedBefore:
         self._answers = answers
         self._renewed = renewed
         self._decided = decided
-        self._suiting = suiting
+        self._rankings = rankings
         self._room: _RoomBounds | None = None
         self._most: dict[tuple[int, int], tuple[int, int]] = {}
         self._refused: dict[Hashable, int] = {}
@@ -79,7 +84,9 @@ class RefusedBefore:
 
     def at_a_glance(self, jobs: Iterable[JobInfo]) -> set[str]:
         """Keys of those of some gangs for which all nodes together, or their queues, have too little room."""
-        before = self.before(jobs)
+        return self._at_a_glance(self.before(jobs))
+
+    def _at_a_glance(self, before: Sequence[tuple[JobInfo, Parked]]) -> set[str]:
         found: set[str] = set()
         by_queue: dict[str, list[tuple[str, Ints]]] = {}
         for job, parked in before:
@@ -92,27 +99,48 @@ class RefusedBefore:
                 needs = np.array([each for _, each in asking])
                 lack = self._answers.lack_room(self._state.queues[name], needs)
                 found.update([asking[place][0] for place in lack.nonzero()[0].tolist()])
-        places = [(job.key, parked.bounds[0]) for job, parked in before if parked.bounds]
-        if places:
+        some = [(job.key, glance) for job, parked in before if (glance := parked.glance)]
+        if some:
             has = (self._room or self._begin_room()).totals()
-            found.update([key for key, (_, pod, count) in places if has.get(pod, count) < count])
+            found.update([key for key, (kind, count) in some if has.get(kind, count) < count])
         return found
 
     def again(self, jobs: Collection[JobInfo]) -> set[str]:
         """Keys of those of some gangs that would be refused again; not of those about which a plugin raises, as it does when they have their turn."""
-        found = self.at_a_glance(jobs)
-        for job, parked in self.before([job for job in jobs if job.key not in found]):
-            is_told = len(parked.bounds) == 1 and parked.from_queue is None
-            try:
-                if is_told and self._room and not (self._refused or parked.causes & _DOMAIN):
-                    is_refused = self._room.lack_suiting(parked.bounds, job.queue)
-                else:
-                    is_refused = self.is_refused_again(job)
-            except Exception:
+        before = self.before(jobs)
+        found = self._at_a_glance(before)
+        alike: dict[Hashable, list[tuple[JobInfo, Parked]]] = {}
+        for job, parked in before:
+            if job.key in found:
                 continue
-            if is_refused:
-                found.add(job.key)
+            bounds = parked.bounds
+            is_told = len(bounds) == 1 and len(bounds[0].shapes) == 1 and parked.from_queue is None
+            if is_told and self._room and not (self._refused or parked.causes & _DOMAIN):
+                kind = self._rankings.rules_of(bounds[0].shapes[0]), job.queue
+                alike.setdefault(kind, []).append((job, parked))
+                continue
+            with suppress(Exception):
+                if self.is_refused_again(job):
+                    found.add(job.key)
+        for each in alike.values():
+            found.update(self._lack_suiting(each))
         return found
+
+    def _lack_suiting(self, some: Sequence[tuple[JobInfo, Parked]]) -> list[str]:
+        """Keys of those of some gangs with pods of one shape, for which the same nodes suit and have too little room."""
+        job, parked = some[0]
+        try:
+            suiting = (self._room or self._begin_room()).suiting(parked.bounds[0].shapes, job.queue)
+        except Exception:
+            return []
+        if suiting is None:
+            return []
+        has = suiting.totals
+        return [
+            job.key
+            for job, parked in some
+            if (glance := parked.glance) and has.get(glance[0], glance[1]) < glance[1]
+        ]
 
     def refuse(self, job: JobInfo) -> Hashable:
         """Note that no nodes were found for a gang, nothing of which is placed tentatively; its likeness."""
@@ -174,7 +202,10 @@ class RefusedBefore:
     def _begin_room(self) -> "_RoomBounds":
         known = self._gangs
         woken = [known[each.key] for each in self._view.waiting if each.key in known]
-        self._room = _RoomBounds(woken, self._state.nodes, self._view.touched, self._suiting)
+        wanted = self._state.parked.wanted
+        self._room = _RoomBounds(
+            woken, wanted, self._state.nodes, self._view.touched, self._rankings
+        )
         return self._room
 
     @property
@@ -188,26 +219,33 @@ class _RoomBounds:
     def __init__(
         self,
         woken: Iterable[Parked],
+        wanted: WantedKinds,
         table: NodeTable,
         touched: Sequence[int],
-        suiting: Callable[[PodShape, str], Bools],
+        rankings: NodeRankings,
     ) -> None:
         """Begin a session.
 
         Args:
             woken: Why the gangs waited that were woken.
+            wanted: What their pods take.
             table: The nodes, settled.
             touched: Rows that the session changes; it grows.
-            suiting: Nodes that the fixed filters allow for a shape and a queue.
+            rankings: Tell which nodes the fixed filters allow.
         """
-        self._kinds = list(dict.fromkeys([each.needs for one in woken for each in one.bounds]))
-        self._least = _least(self._kinds)
+        self._numbers = sorted({each.glance[0] for each in woken if each.glance})
+        self._kinds = wanted.kinds(self._numbers)
         self._table = table
         self._touched = touched
-        self._suiting = suiting
-        self._everywhere = _Places(self._kinds, self._least, table, touched, None)
+        self._rankings = rankings
+        self._everywhere = self._places(None)
         self._seen = len(touched)
-        self._counts: dict[int, _Places] = {}
+        self._counts: dict[
+            int, tuple[Bools, _Places]
+        ] = {}  # with the mask, so that its id stays its own
+
+    def _places(self, mask: Bools | None) -> "_Places":
+        return _Places(self._numbers, self._kinds, self._table, self._touched, mask)
 
     def lack(self, bounds: Iterable[Bound], queue: str) -> bool:
         """Whether there is room for fewer pods of a gang in a queue than it requires.
@@ -215,102 +253,94 @@ class _RoomBounds:
         Raises:
             Exception: Whatever a filter raised.
         """
-        everywhere, totals = self._everywhere, self.totals()
+        self.totals()  # as they are now
         for each in bounds:
-            total = totals.get(each.needs)
-            if (everywhere.count(each.needs) if total is None else total) < each.required:
+            if self._everywhere.count(each.needs) < each.required:
                 return True
-        return self.lack_suiting(bounds, queue)
-
-    def lack_suiting(self, bounds: Iterable[Bound], queue: str) -> bool:
-        """The same if all nodes together have room enough."""
-        everywhere = self._everywhere
         for each in bounds:
-            shapes = each.shapes
-            mask = (
-                self._suiting(shapes[0], queue) if len(shapes) == 1 else self._mask(shapes, queue)
-            )
-            suiting = None if mask is None else self._counts.get(id(mask)) or self._places(mask)
-            if suiting is None or suiting is everywhere:
-                continue
-            total = suiting.totals.get(each.needs)
-            if (suiting.count(each.needs) if total is None else total) < each.required:
+            suiting = self.suiting(each.shapes, queue)
+            if suiting is not None and suiting.count(each.needs) < each.required:
                 return True
         return False
 
-    def totals(self) -> dict[Needs, int]:
-        """Places for pods of several kinds on all nodes, now."""
+    def totals(self) -> dict[int, int]:
+        """Places on all nodes, now, by the number of the kind."""
         if self._seen != len(self._touched):
             self._seen = len(self._touched)
-            for some in dict.fromkeys((self._everywhere, *self._counts.values())):
+            for some in dict.fromkeys(
+                (self._everywhere, *[each for _, each in self._counts.values()])
+            ):
                 some.follow()
         return self._everywhere.totals
 
-    def _mask(self, shapes: tuple[PodShape, ...], queue: str) -> Bools | None:
-        """The nodes that suit each of a few shapes, if they are the same for all."""
+    def suiting(self, shapes: tuple[PodShape, ...], queue: str) -> "_Places | None":
+        """Places on the nodes that suit each of a few shapes; None if these are all nodes, or it is not known."""
         if len(shapes) > _FEW:
             return None
-        mask = self._suiting(shapes[0], queue)
-        for shape in shapes[1:]:
-            if self._suiting(shape, queue) is not mask:
+        masks = [self._rankings.fixed(shape, queue, "").allowed for shape in shapes]
+        mask = masks[0]
+        if any(each is not mask for each in masks):
+            return None
+        known = self._counts.get(id(mask))
+        if known is None:
+            if len(self._counts) == _FEW:
                 return None
-        return mask
-
-    def _places(self, mask: Bools) -> "_Places":
-        """Places on the nodes of another mask; on all nodes where there are many masks."""
-        if len(self._counts) == _FEW:
-            return self._everywhere
-        found = self._everywhere
-        if not mask.all():
-            found = _Places(self._kinds, self._least, self._table, self._touched, mask)
-        self._counts[id(mask)] = found
-        return found
+            known = mask, self._everywhere if mask.all() else self._places(mask)
+            self._counts[id(mask)] = known
+        found = known[1]
+        return None if found is self._everywhere else found
 
 
 class _Places:
     """How many pods of several kinds fit on some nodes, followed while a session decides.
 
     Attributes:
-        totals: Places for pods of the kinds that were counted.
+        totals: Places for pods of the kinds, by their numbers.
     """
 
     def __init__(
         self,
-        kinds: Sequence[Needs],
-        least: Needs,
+        numbers: Sequence[int],
+        kinds: Kinds,
         table: NodeTable,
         touched: Sequence[int],
         mask: Bools | None,
     ) -> None:
+        self._kinds = kinds
         self._table = table
         self._touched = touched
         self._mask = mask
         self._seen = len(touched)
         self._most: list[int] | None = None
         self._free = self._look(slice(len(table)))
-        self.totals: dict[Needs, int] = self._count(kinds, least)
+        self.totals = dict(zip(numbers, self._count(kinds), strict=True))
+        self._others: dict[Needs, int] = {}
 
     def count(self, needs: Needs) -> int:
         """Places for pods of a kind."""
-        found = self.totals.get(needs)
+        found = self._others.get(needs)
         if found is None:
             if self._most is None:
                 self._most = self._free.max(axis=0, initial=0).tolist()
             most = self._most
             if any(column >= len(most) or amount > most[column] for column, amount in needs):
                 return 0
-            found = self.totals[needs] = self._count([needs], needs)[needs]
+            found = self._others[needs] = self._count(Kinds.of([needs]))[0]
         return found
 
-    def _count(self, kinds: Sequence[Needs], least: Needs) -> dict[Needs, int]:
+    def _count(self, kinds: Kinds) -> list[int]:
         """Places on all nodes; those that have too little for each kind are left out first."""
+        if not len(kinds.amounts):
+            return []
         fits = np.ones(len(self._free), dtype=np.bool_)
-        for column, amount in least:
-            fits &= self._free[:, column] >= amount
+        least = kinds.amounts.min(axis=0).tolist()
+        for column, amount in zip(kinds.columns, least, strict=True):
+            if amount:
+                fits &= self._free[:, column] >= amount
         if not fits.any():
-            return dict.fromkeys(kinds, 0)
-        totals = places(kinds, self._free[fits]).sum(axis=1)
-        return dict(zip(kinds, totals.tolist(), strict=True))
+            return [0] * len(kinds.amounts)
+        found: list[int] = kinds.places(self._free[fits]).sum(axis=1).tolist()
+        return found
 
     def follow(self) -> None:
         """Take in what was decided or undone since the last call."""
@@ -321,11 +351,10 @@ class _Places:
         if not changed.any():
             return
         rows, now = rows[changed], now[changed]
-        kinds = list(self.totals)
-        found = places(kinds, np.concatenate((self._free[rows], now)))
-        more = found[:, len(rows) :].sum(axis=1) - found[:, : len(rows)].sum(axis=1)
-        for needs, each in zip(kinds, more.tolist(), strict=True):
-            self.totals[needs] += each
+        before_and_now = np.concatenate((self._free[rows], now))
+        self.totals = _moved(self.totals, self._kinds, before_and_now)
+        if self._others:
+            self._others = _moved(self._others, Kinds.of(list(self._others)), before_and_now)
         self._free[rows] = now
         self._most = None
 
@@ -337,7 +366,9 @@ class _Places:
         return free
 
 
-def _least(kinds: Sequence[Needs]) -> Needs:
-    """What a pod of any of these kinds takes at least, of resources that all of them have at the same place."""
-    ends = [(min(pairs), max(pairs)) for pairs in zip(*kinds, strict=False)]
-    return tuple([least for least, most in ends if least[0] == most[0]])
+def _moved(totals: dict[T, int], kinds: Kinds, free: Ints) -> dict[T, int]:
+    """Places for pods of kinds after rows have changed: `free` has them as they were, and then as they are."""
+    found = kinds.places(free)
+    half = len(free) // 2
+    more = found[:, half:].sum(axis=1) - found[:, :half].sum(axis=1)
+    return {key: totals[key] + each for key, each in zip(totals, more.tolist(), strict=True)}

@@ -116,7 +116,7 @@ class Session:
             self.answers,
             renewed,
             (done.binds, done.promises, done.evicted, self._kept),
-            lambda shape, queue: self._rankings.fixed(shape, queue, "").allowed,
+            self._rankings,
         )
         self.empty_nodes = EmptyNodes(state, self.view, self.suiting)
         self.places = RowPlaces(self.view.rows, self.touched)
@@ -125,23 +125,25 @@ class Session:
     def _select(self, budget: Budget | None) -> tuple[list[JobInfo], Collection[str]]:
         """The jobs that this session tries, and which of them in any case; the budget is divided among their namespaces."""
         state = self.state
-        held = state.gangs.quarantined
-        free = {key: job for key, job in state.gangs.waiting.items() if key not in held}
+        waiting, order = state.gangs.waiting, state.gangs.waiting_keys
+        if held := state.gangs.quarantined:
+            waiting = {key: job for key, job in waiting.items() if key not in held}
+            order = [key for key in order if key not in held]
         pause = state.delays.renewals
-        waiting, renewed = state.parked.begin(free, state.rounds.untried, self.now, pause)
+        tried, renewed = state.parked.begin(waiting, order, state.rounds.untried, self.now, pause)
         state.wakes += state.parked.due
         self.unreached, self.left_out = state.rounds.choose(
             job
-            for job in waiting
+            for job in tried
             if (queue := state.queues.get(job.queue)) is None or not queue.is_fifo
         )
         untried = self.untried
         if untried:
-            waiting = [job for job in waiting if job.key not in untried]
-        namespaces = {job.namespace for job in waiting}
+            tried = [job for job in tried if job.key not in untried]
+        namespaces = {job.namespace for job in tried}
         self.time = TimeShares(budget, state.rounds.debts, namespaces)
         self._begun: set[str] = set()
-        return waiting, renewed
+        return tried, renewed
 
     def outcome(self, job: JobInfo) -> JobOutcome:
         """What happened to a job so far."""

@@ -1,5 +1,6 @@
 """Gangs, what cycles keep about each, and the queues to which what their pods hold is charged."""
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 
 from pumice.api import keys
@@ -30,6 +31,7 @@ class GangTable:
         told_queues: What of its spec the owners of a queue have been told that nothing enforces it, or that it cannot be.
         dirty: Gangs whose pods or PodGroup changed since the last cycle.
         waiting: Gangs that a cycle may have something to do for.
+        waiting_keys: Their keys, ascending.
         strangers: Pods that name a gang and another scheduler, and the scheduler, by gang.
         statuses: Status of every PodGroup, as it is or is about to be written.
         quarantined: Gangs that cycles leave out, because an unexpected exception concerned them, and why.
@@ -60,6 +62,7 @@ class GangTable:
         self.told_queues: dict[str, list[str]] = {}
         self.dirty: dict[str, None] = {}
         self.waiting: dict[str, JobInfo] = {}
+        self.waiting_keys: list[str] = []
         self.strangers: dict[str, dict[str, str]] = {}
         self.statuses: dict[str, PodGroupStatus] = {}
         self.quarantined: dict[str, Reason] = {}
@@ -156,9 +159,12 @@ class GangTable:
 
     def _index(self, job: JobInfo) -> None:
         if job.is_waiting:
+            if job.key not in self.waiting:
+                insort(self.waiting_keys, job.key)
             self.waiting[job.key] = job
         else:
-            self.waiting.pop(job.key, None)
+            if self.waiting.pop(job.key, None) is not None:
+                del self.waiting_keys[bisect_left(self.waiting_keys, job.key)]
             self._parked.wake(job.key)
         if job.group is None and not job.tasks:
             self.jobs.pop(job.key, None)

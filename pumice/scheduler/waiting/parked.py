@@ -41,6 +41,7 @@ from pumice.scheduler.model.free_room import Needs, least
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import TaskInfo
+from pumice.scheduler.waiting.wanted import WantedKinds
 
 RENEWALS_PER_CYCLE = 2
 """Maximum number of gangs that a cycle tries, or whose reasons it writes, only because numbers in them have changed."""
@@ -85,6 +86,7 @@ class Parked(msgspec.Struct):
         from_queue: What it requires of its queue, by column; None if its queue did not refuse it.
         likeness: Equal for gangs that the nodes, or the gate of queues, refuse alike; None if that is not known.
         kinds: One of its waiting pods of each kind, once `preempt` or `reclaim` has picked them.
+        glance: The number of the kind of pods of the first bound in `WantedKinds`, and how many of it are required; None without bounds.
         seeks: What decides by action about the running pods that may go for it, once it was asked; only if it stays the same.
     """
 
@@ -93,6 +95,7 @@ class Parked(msgspec.Struct):
     from_queue: Ints | None = None
     likeness: Hashable = None
     kinds: Sequence[TaskInfo] | None = None
+    glance: tuple[int, int] | None = None
     seeks: dict[str, Hashable] = {}
 
 
@@ -102,6 +105,7 @@ class ParkedGangs:
     Attributes:
         gangs: Why gangs wait, by key; a gang that is not here is tried.
         stale: Keys of parked gangs that were woken and not tried since, those first that have waited longest.
+        wanted: What pods of the first bounds of the gangs take.
         events: What had happened when the last cycle began.
         version: Grows with every change that matters to scheduling.
         renewed_at: When a cycle last tried stale gangs in any case, UNIX seconds.
@@ -111,6 +115,7 @@ class ParkedGangs:
     def __init__(self) -> None:
         self.gangs: dict[str, Parked] = {}
         self.stale: dict[str, None] = {}
+        self.wanted = WantedKinds()
         self.events = self.version = 0
         self.renewed_at = -math.inf
         self.due: tuple[float, ...] = ()
@@ -129,13 +134,17 @@ class ParkedGangs:
 
     def wake(self, key: str) -> None:
         """Have a gang tried that has changed itself."""
-        if self.gangs.pop(key, None) is not None:
+        parked = self.gangs.pop(key, None)
+        if parked is not None:
             self.stale.pop(key, None)
+            if parked.glance is not None:
+                self.wanted.release(parked.bounds[0].needs)
 
     def wake_all(self) -> None:
         """Have all gangs tried."""
         self.gangs.clear()
         self.stale.clear()
+        self.wanted = WantedKinds()
 
     def outdated(self) -> list[str]:
         """Keys of parked gangs whose reasons may be out of date, those first that have waited longest."""
@@ -145,12 +154,17 @@ class ParkedGangs:
     def park(self, key: str, parked: Parked | None) -> None:
         """Note why a gang waits that was just tried; None if it is to be tried in every cycle."""
         self.wake(key)
-        if parked is not None:
-            self.gangs[key] = parked
+        if parked is None:
+            return
+        self.gangs[key] = parked
+        if parked.bounds:
+            first = parked.bounds[0]
+            parked.glance = self.wanted.use(first.needs), first.required
 
     def begin(
         self,
         waiting: Mapping[str, JobInfo],
+        order: Iterable[str],
         untried: Collection[str],
         now: float = 0.0,
         pause: float = 0.0,
@@ -159,6 +173,7 @@ class ParkedGangs:
 
         Args:
             waiting: Gangs that wait, by key.
+            order: Their keys, ascending.
             untried: Keys of gangs for which the last cycle had no time.
             now: The moment, UNIX seconds.
             pause: Seconds after a cycle that renewed reasons in which none are.
@@ -169,11 +184,11 @@ class ParkedGangs:
         """
         self.events, self._news = self._news, 0
         events, always, gangs = self.events, int(Cause.ANY), self.gangs
-        parked = {key: gangs[key].causes for key in waiting if key in gangs}
-        self.stale |= dict.fromkeys([key for key, causes in parked.items() if causes & events])
+        parked = [(key, each.causes) for key in waiting if (each := gangs.get(key)) is not None]
+        self.stale |= dict.fromkeys([key for key, causes in parked if causes & events])
         kept = {
             key
-            for key, causes in parked.items()
+            for key, causes in parked
             if not causes & events and causes != always and key not in untried
         }
         count = RENEWALS_PER_CYCLE if now >= self.renewed_at + pause else 0
@@ -182,7 +197,7 @@ class ParkedGangs:
         self.due = (later,) if self.stale and not renewed and later > now else ()
         if renewed:
             self.renewed_at = now
-        tried = [waiting[key] for key in sorted(waiting) if key not in kept or key in renewed]
+        tried = [waiting[key] for key in order if key not in kept or key in renewed]
         return tried, renewed
 
 

@@ -1,7 +1,7 @@
 """A priority queue that computes the key of an element again when the element is about to be taken out."""
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from operator import itemgetter
 from typing import Generic, TypeVar
@@ -62,6 +62,10 @@ class PriorityQueue(Generic[T]):
         self._put(element)
         if self._alone:  # if its key fails, the other one is in the queue already
             self._put(self._alone.pop())
+
+    def begin(self, elements: Iterable[T], keys: Iterable[SortKey]) -> None:
+        """Put several elements into an empty queue, with their keys."""
+        self._waiting = list(zip(keys, elements, strict=True))
 
     def first(self) -> T:
         """The first element, which goes on waiting.

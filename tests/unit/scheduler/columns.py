@@ -164,6 +164,25 @@ def check_sums(state: ClusterState) -> None:
     assert (shares.lacking == lacking).all()
     assert (shares.below(shares.allocated) == shares.tree).all()
     _check_running(state)
+    check_waiting(state)
+
+
+def check_waiting(state: ClusterState) -> None:
+    """The order of the gangs that wait, and what those ask for that are parked, equal what is found anew."""
+    assert state.gangs.waiting_keys == sorted(state.gangs.waiting)
+    parked = state.parked.gangs.values()
+    bounds = [(each.glance, each.bounds[0]) for each in parked if each.bounds]
+    assert all(each.glance is None for each in parked if not each.bounds)
+    numbers = {}
+    for glance, bound in bounds:
+        assert glance is not None
+        number, required = glance
+        assert required == bound.required
+        numbers[bound.needs] = number
+        columns, amounts = state.parked.wanted.kinds([number])
+        taken = zip(columns, amounts[0].tolist(), strict=True)
+        assert sorted(bound.needs) == list(taken)
+    assert len(set(numbers.values())) == len(numbers) == len(state.parked.wanted)
 
 
 def charged_to(state: ClusterState, job: JobInfo, task: TaskInfo) -> str | None:

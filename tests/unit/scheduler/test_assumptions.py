@@ -198,7 +198,7 @@ def test_a_gang_that_waits_no_more_by_its_assumed_status_is_not_parked(state: Cl
     """A reason that is out of date would keep cycles from being left out until the gang changes."""
     state.parked.park(GROUP, Parked(int(Cause.NODES)))
     state.parked.happened(Cause.NODES)
-    state.parked.begin(state.gangs.waiting, ())
+    state.parked.begin(state.gangs.waiting, state.gangs.waiting_keys, ())
     assert [*state.parked.stale] == [GROUP]
     assume(state, "Inqueue")
     assert not state.parked.stale

@@ -29,7 +29,7 @@ def state() -> ClusterState:
     state.set_node(_node("n1", "r1"))
     _set(state, "s0", labels={"matchLabels": {"rack": "r0"}})
     state.set_pod_group(pod_group(["ns", "g", "default", 1, "Inqueue"]))
-    state.parked.begin({}, ())
+    state.parked.begin({}, (), ())
     state.parked.park("ns/g", Parked(int(Cause.DOMAIN)))
     return state
 
@@ -38,7 +38,7 @@ def _wakes(state: ClusterState) -> bool:
     """Begin a cycle: whether the gang is tried again."""
     state.settle()
     state.levels.settle()
-    found, _ = state.parked.begin({"ns/g": state.jobs["ns/g"]}, ())
+    found, _ = state.parked.begin({"ns/g": state.jobs["ns/g"]}, ["ns/g"], ())
     return bool(found)
 
 

@@ -75,7 +75,7 @@ def test_a_namespace_that_is_not_known_yet_has_no_label() -> None:
 def test_labels_of_a_namespace_make_no_gang_be_tried_again_where_no_queue_selects_by_them() -> None:
     scenario = _waiting("other", "Inqueue")
     parked = scenario.state.parked
-    parked.begin({}, ())
+    parked.begin({}, (), ())
     _labelled(scenario)
-    parked.begin({}, ())
+    parked.begin({}, (), ())
     assert not parked.events

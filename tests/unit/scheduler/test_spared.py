@@ -113,7 +113,7 @@ def test_a_pod_that_is_gone_is_spared_no_longer(scenario: Scenario) -> None:
 
 def test_an_eviction_is_room_for_gangs_that_wait(scenario: Scenario) -> None:
     scenario.cycle()
-    scenario.state.parked.begin({}, ())
+    scenario.state.parked.begin({}, (), ())
     assert scenario.state.parked.events & Cause.NODES
 
 

@@ -21,6 +21,7 @@ from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Cause
 from tests.kit.examples import examples
+from tests.unit.scheduler.columns import check_waiting
 from tests.unit.scheduler.scenarios import (
     NOW,
     Raw,
@@ -135,6 +136,7 @@ def test_a_gang_that_is_not_tried_would_have_been_refused(history: History) -> N
                 scenario.start(found[-1])
             assert _decided(found[0]) == _decided(found[1])
             assert _published(thrifty) == _published(eager)
+            check_waiting(thrifty.state)
     assert not thrifty.state.parked.stale
     assert dict(found[0].pending) == dict(found[1].pending)
 
