@@ -14,7 +14,14 @@ import numpy as np
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.axis import Bools, Floats, Ints
-from pumice.scheduler.model.candidates import Preemptor, VictimCheck, WhySpared, gang_of
+from pumice.scheduler.model.candidates import (
+    MostTaken,
+    Preemptor,
+    SparesGangs,
+    VictimCheck,
+    WhySpared,
+    gang_of,
+)
 from pumice.scheduler.model.domains import Topology
 from pumice.scheduler.model.group_tree import PeerClass
 from pumice.scheduler.model.jobs import JobInfo
@@ -364,6 +371,8 @@ class Extensions:
         self.reclaimer_classes: list[Callable[[Preemptor], Hashable]] = []
         self.lasting_classes: set[Callable[[Preemptor], Hashable]] = {gang_of}
         self.why_spared: dict[str, WhySpared] = {}
+        self.spares_gangs: dict[VictimCheck, SparesGangs] = {}
+        self.most_taken: dict[VictimCheck, MostTaken] = {}
         self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
         self.node_gates: set[str] = set()
         self.gate_classes: list[Callable[[JobInfo], Hashable]] = []

@@ -6,9 +6,10 @@ import numpy as np
 
 from pumice.scheduler.eviction.bundles import VictimBundle
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.free_room import places
+from pumice.scheduler.model.free_room import Needs, places
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.session.node_ranking import GroupPart
+from pumice.scheduler.view import SessionView
 
 
 class Room:
@@ -83,3 +84,37 @@ class Room:
                     count = min(max(int(free[at]), 0) // max(amount, 1) for at, amount in needs)
                     self.totals[kind] += count - int(self._counts[kind, row])
                     self._counts[kind, row] = count
+
+
+def most_places(
+    view: SessionView, needs: Needs, usable: Bools, victims: Ints, taken: Ints, enough: int
+) -> int:
+    """The most places that pods get one after the other while others go, those that are free included; at least `enough` if there may be so many.
+
+    Args:
+        view: The nodes and the running pods.
+        needs: What each of the pods takes at least.
+        usable: The nodes that they may use.
+        victims: Rows of the running pods that may go from these.
+        taken: What those of them take at most that go, by column.
+        enough: How many places are asked for.
+    """
+    columns = [column for column, _ in needs]
+    amounts = np.array([max(amount, 1) for _, amount in needs], dtype=np.int64)
+    free = np.stack([view.rows.future_idle(column) for column in columns], axis=1)
+    np.maximum(free, 0, out=free)
+    now = (free // amounts).min(axis=1)
+    left = free.copy()
+    np.add.at(left, view.running.node[victims], view.running.vectors[victims][:, columns])
+    more = np.minimum((left // amounts).min(axis=1) - now, enough)
+    more[~usable] = 0
+    nodes = np.flatnonzero(more)
+    found = int(now[usable].sum())
+    gained = enough - found
+    steps = np.arange(int(more.max(initial=0)) + 1)
+    for place, column in enumerate(columns):
+        held = (now[nodes, np.newaxis] + steps) * amounts[place] - free[nodes, place, np.newaxis]
+        lacks = np.diff(np.maximum(held, 0), axis=1)[steps[1:] <= more[nodes, np.newaxis]]
+        lacks.sort()
+        gained = min(gained, int(np.count_nonzero(lacks.cumsum() <= taken[column])))
+    return found + max(gained, 0)

@@ -17,11 +17,13 @@ from pumice.scheduler.eviction.attempt import EvictionAttempt, EvictionPlaces, F
 from pumice.scheduler.eviction.bounds import NodeBounds
 from pumice.scheduler.eviction.domains import DomainPlaces, request_of
 from pumice.scheduler.eviction.nodes import NodePlaces
+from pumice.scheduler.eviction.room import most_places
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
-from pumice.scheduler.eviction.starving_jobs import lacking, may_help, waiting_tasks
-from pumice.scheduler.eviction.survey import Surveys
-from pumice.scheduler.model.axis import Ints
+from pumice.scheduler.eviction.starving_jobs import kinds, lacking, may_help, waiting_tasks
+from pumice.scheduler.eviction.survey import Surveys, most_taken
+from pumice.scheduler.model.axis import Bools, Ints
 from pumice.scheduler.model.candidates import Preemptor
+from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, PENDING, TaskInfo
 from pumice.scheduler.placing.domain_queue import seeks_domain
@@ -143,6 +145,8 @@ class Search:
             needs = np.sort([task.shape.vector for task in tasks], axis=0)[:lacks].sum(axis=0)
             if rules.setting.reclaims and not session.answers.may_take_back(queue, needs):
                 return False
+            if self._gets_fewer(rules, queue, job, lacks):
+                return False
         asked: set[Hashable] = set()
         for task in tasks:
             session.time.check()
@@ -152,6 +156,25 @@ class Search:
                 return True
             asked.add(kind)
         return False
+
+    def _gets_fewer(self, rules: EvictionRules, queue: Queue, job: JobInfo, lacks: int) -> bool:
+        """Whether a gang certainly gets fewer places than it lacks, because plugins let go too little for more."""
+        session = self.session
+        asking = [Preemptor(task, job, queue) for task in kinds(job)]
+        needs = least(list(dict.fromkeys(each.task.shape for each in asking)))
+        usable: Bools = np.logical_or.reduce(
+            [session.suiting(each.task, queue.metadata.name) for each in asking]
+        )
+        victims: list[Ints] = []
+        taken: list[Ints] = []
+        for each in {rules.survey_class(each): each for each in asking}.values():
+            victims.append(self.surveys.of(each, rules).victims(usable, rules))
+            most = most_taken(session, rules, each, victims[-1])
+            if most is None:
+                return False
+            taken.append(most)
+        limits = np.concatenate(victims), np.sum(taken, axis=0)
+        return most_places(session.view, needs, usable, *limits, lacks) < lacks
 
     def _may_take(self, rules: EvictionRules, preemptor: Preemptor) -> bool:
         """False if the queue of a pod cannot take it, as far as is known, from whichever node all pods go that may."""

@@ -169,13 +169,13 @@ def _may_take(job: JobInfo) -> Iterator[TaskInfo]:
             yield task
 
 
-def _kinds(job: JobInfo, parked: Parked | None) -> Sequence[TaskInfo]:
+def kinds(job: JobInfo, parked: Parked | None = None) -> Sequence[TaskInfo]:
     """One waiting pod of each kind, kept while the gang is parked; for those of a kind, the same pods may be evicted."""
-    kinds = {
+    by_kind = {
         (task.shape.number, task.priority, task.role, task.is_preemptable): task
         for task in _may_take(job)
     }
-    found = tuple(kinds.values())
+    found = tuple(by_kind.values())
     if parked is not None and len(job.tasks) == job.counts[PENDING]:
         parked.kinds = found
     return found
@@ -190,9 +190,9 @@ def may_help(
     if job.never_preempts:
         return False
     parked = session.state.parked.gangs.get(job.key)
-    kinds = parked.kinds if parked is not None else None
+    known = parked.kinds if parked is not None else None
     asking = [
-        Preemptor(task, job, queue) for task in (_kinds(job, parked) if kinds is None else kinds)
+        Preemptor(task, job, queue) for task in (kinds(job, parked) if known is None else known)
     ]
     for each in asking:
         helps = surveys.may_help(each, rules)

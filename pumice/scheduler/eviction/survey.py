@@ -100,13 +100,15 @@ class Surveys:
         self.told = session.explained
         self.blind: set[Hashable] = set()
         self._kept: dict[Hashable, Survey] = {}
+        self._spare: dict[Hashable, int] = {}
         self._spared: dict[Hashable, EvictionFailure] = {}
         self._queues: tuple[int, Ints] = (-1, np.zeros(0, dtype=np.int64))
 
     def begin_queue(self) -> None:
         """Another queue has its turn: what others lost or got makes other pods candidates for it."""
-        if any(not self.is_current(each) for each in self._kept.values()):
-            self._kept.clear()
+        moments = {*self._spare.values(), *[each.moment for each in self._kept.values()]}
+        if moments - {len(self._session.committed.evicted)}:
+            self.clear()
 
     def is_current(self, seen: Survey) -> bool:
         """Whether no pod was evicted since."""
@@ -140,16 +142,44 @@ class Surveys:
 
     def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """True if any pod may be evicted from a node that a pod may use."""
-        seen = self._kept.get(rules.survey_class(preemptor)) or self.of(preemptor, rules)
-        if not seen.finds_any:
+        seen = self._finding(preemptor, rules)
+        if seen is None:
             return False
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         return seen.reaches(usable, rules)
 
+    def _finding(self, preemptor: Preemptor, rules: EvictionRules) -> Survey | None:
+        """The answer if it names any pods; no pods are looked at if plugins spare all gangs."""
+        key = rules.survey_class(preemptor)
+        found = self._kept.get(key)
+        if found is None:
+            if key not in self._spare and self._are_all_spared(preemptor, rules):
+                self._spare[key] = len(self._session.committed.evicted)
+            if key in self._spare:
+                return None
+            found = self.of(preemptor, rules)
+        return found if found.finds_any else None
+
+    def _are_all_spared(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
+        """Whether in each tier, or in any if all plugins must agree, a plugin tells at once that it spares all pods."""
+        gangs = self._session.view.running.gangs
+        numbers = np.flatnonzero(self.accepted(rules)).tolist()
+        named = [gang for number in numbers if (gang := gangs[number])]
+        if not named:
+            return True
+        tells = self._session.extensions.spares_gangs
+        spared, tiers = set[int](), set[int]()
+        for each in rules.checks:
+            tier = 0 if rules.setting.by_gang else each.tier
+            tiers.add(tier)
+            if tier not in spared and each.call in tells and tells[each.call](preemptor, named):
+                spared.add(tier)
+        return spared == tiers
+
     def note(self, asking: Sequence[Preemptor], rules: EvictionRules) -> Hashable:
         """Note whether any pod may be evicted for pods of a gang, from whatever node; what decides about it."""
         classes = frozenset([rules.survey_class(each) for each in asking])
-        if not any(self.of(each, rules).finds_any for each in asking):
+        if not any(self._finding(each, rules) for each in asking):
             self.blind.add(classes)
         return classes
 
@@ -170,8 +200,9 @@ class Surveys:
             self._session.spared.setdefault(preemptor.job.key, {})[rules.setting.name] = found
 
     def clear(self) -> None:
-        """What was computed is not valid, because a plugin has failed."""
+        """What was computed is not valid any more."""
         self._kept.clear()
+        self._spare.clear()
 
     def accepted(self, rules: EvictionRules) -> Bools:
         """Gangs whose running pods are candidates, by number."""
@@ -222,6 +253,26 @@ def alone(
     session: Session, rules: EvictionRules, preemptor: Preemptor, rows: Ints
 ) -> VictimAnswers:
     """What plugins say about pods, given by their rows, each as if it were the only one on its node."""
+    candidates = _alone(session, rows)
+    return judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang)
+
+
+def most_taken(
+    session: Session, rules: EvictionRules, preemptor: Preemptor, rows: Ints
+) -> Ints | None:
+    """What those of these pods take at most, by column, that plugins let go one after the other; None if they do not say."""
+    told, candidates = session.extensions.most_taken, _alone(session, rows)
+    tiers: dict[int, list[Ints]] = {each.tier: [] for each in rules.checks}
+    for each in rules.checks:
+        if each.call in told:
+            tiers[each.tier].append(told[each.call](preemptor, candidates))
+    if not all(tiers.values()):
+        return None
+    nothing = np.zeros(session.view.running.vectors.shape[1], dtype=np.int64)
+    return sum([np.minimum.reduce(each) for each in tiers.values()], nothing)
+
+
+def _alone(session: Session, rows: Ints) -> Candidates:
     running = session.view.running
     gangs = running.gang[rows]
     is_there = np.zeros(len(running.gangs), dtype=np.bool_)
@@ -230,8 +281,7 @@ def alone(
     places = np.zeros(len(running.gangs), dtype=np.int64)
     places[numbers] = np.arange(len(numbers))
     named = [gang for number in numbers.tolist() if (gang := running.gangs[number])]
-    candidates = Candidates(running, rows, named, places[gangs])
-    return judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang)
+    return Candidates(running, rows, named, places[gangs])
 
 
 def may_go(

@@ -195,6 +195,12 @@ class Candidates:
 VictimCheck = Callable[[Preemptor, Candidates], Bools | None]
 """Which candidates may be evicted for a pod; None if there is no restriction."""
 
+SparesGangs = Callable[[Preemptor, Sequence[JobInfo]], bool]
+"""Whether no pod of any of these gangs (see `Candidates.jobs`) may be evicted for a pod; false where only a look at the pods shows it."""
+
+MostTaken = Callable[[Preemptor, Candidates], Ints]
+"""What those of some candidates take at most, by column, that may go one after the other for pods like one, whichever go first."""
+
 WhySpared = Callable[[RunningTable, Ints], str]
 """Why a plugin spares the pods of these rows, for the reason of a gang that waits."""
 
@@ -207,8 +213,12 @@ class VictimPromises(TypedDict, total=False):
         lasts: Whether that follows from the PodGroup of its gang and the pods of it alone, so that it need not be asked again before
             one of these, a priority or the configuration changes.
         why: Says why it spares pods, for the reasons of gangs that wait.
+        spares: Tells at once that it would let no pod of any of these gangs go.
+        most: What those of some candidates take at most that may go one after the other.
     """
 
     by: Callable[[Preemptor], Hashable]
     lasts: bool
     why: WhySpared | None
+    spares: SparesGangs
+    most: MostTaken

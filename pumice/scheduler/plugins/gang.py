@@ -1,5 +1,7 @@
 """gang: a job gets its minimum of pods, of each task and of its sub-groups, or none."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pumice.scheduler.explain.nearest import pods_of
@@ -30,8 +32,8 @@ class Gang(LastingPlugin):
         register.job_ready(is_ready, wakes=Cause.ITSELF, needs_minimum=True)
         register.job_pipelined(vote, needs_minimum=True)
         register.job_starving(is_starving)
-        register.preemptable(may_lose, by=any_preemptor)
-        register.reclaimable(may_lose, by=any_preemptor)
+        register.preemptable(may_lose, by=any_preemptor, spares=_may_lose_none)
+        register.reclaimable(may_lose, by=any_preemptor, spares=_may_lose_none)
 
 
 def _place(job: JobInfo) -> int:
@@ -108,6 +110,10 @@ def may_lose(_: Preemptor, candidates: Candidates) -> Bools:
     if any(job.gang.sub_groups is not None for job in candidates.jobs):
         may &= _sub_group_may_lose(candidates)
     return may
+
+
+def _may_lose_none(_: Preemptor, gangs: Sequence[JobInfo]) -> bool:
+    return all(job.gang.ready <= job.gang.min_member for job in gangs)
 
 
 def _role_may_lose(candidates: Candidates) -> Bools:

@@ -4,6 +4,7 @@ A gang is ordered by the lower of two priorities: its PodGroup's and the lowest 
 the PodGroup's counts, as in Volcano.
 """
 
+from collections.abc import Sequence
 from operator import attrgetter
 
 import numpy as np
@@ -35,6 +36,7 @@ class Priority(LastingPlugin):
             self._less_important,
             by=lambda preemptor: (self._of(preemptor.job), preemptor.task.priority),
             lasts=True,
+            spares=self._none_less_important,
         )
 
     def _less_important(self, preemptor: Preemptor, candidates: Candidates) -> Bools:
@@ -46,6 +48,10 @@ class Priority(LastingPlugin):
             below = candidates.of_tasks(lambda task: task.priority) < preemptor.task.priority
             less = np.where(inside, below, less)
         return less
+
+    def _none_less_important(self, preemptor: Preemptor, gangs: Sequence[JobInfo]) -> bool:
+        own = preemptor.job
+        return own not in gangs and min(map(self._of, gangs)) >= self._of(own)
 
 
 def is_starving(job: JobInfo) -> bool:

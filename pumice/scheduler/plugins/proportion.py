@@ -64,7 +64,12 @@ class Proportion(LastingPlugin):
         register.overused(self._is_overused, wakes=Cause.SHARES)
         register.allocatable(self._why_not, wakes=Cause.SHARES, room=self._room, waits=self._waits)
         register.preemptive(self._why_not, room=self._room)
-        register.reclaimable(self._exceeding, by=any_preemptor)
+        register.reclaimable(
+            self._exceeding,
+            by=any_preemptor,
+            spares=self._none_exceeding,
+            most=self._most_exceeding,
+        )
         register.job_enqueueable(
             self._vote, wakes=Cause.SHARES, by=any_gang, room=self._room_to_enter
         )
@@ -198,11 +203,40 @@ class Proportion(LastingPlugin):
         rows, allocated = candidates.queue, self._session.shares.allocated
         is_there: Bools = rows >= 0
         if candidates.are_alone:  # all pods of a queue get the same answer
-            by_queue: Bools = np.logical_or.reduce(allocated > self._division.whole, axis=1)
-            return by_queue[rows] & is_there
+            return self._exceeding_queues[rows] & is_there
         held = allocated[rows] - candidates.taken_before_bundle(rows)
         exceeds: Bools = np.logical_or.reduce(held > self._division.whole[rows], axis=1)
         return exceeds & is_there
+
+    def _none_exceeding(self, _: Preemptor, gangs: Sequence[JobInfo]) -> bool:
+        rows = np.array([*{job.row for job in gangs if job.row >= 0}], dtype=np.int64)
+        return not self._exceeding_queues[rows].any()
+
+    def _most_exceeding(self, _: Preemptor, candidates: Candidates) -> Ints:
+        """Of a queue that holds too much of one resource, so much of that and one pod more; of others as many pods as go if the smallest are first."""
+        found = np.zeros(candidates.vectors.shape[1], dtype=np.int64)
+        beyond, rows = self._session.shares.allocated - self._division.whole, candidates.queue
+        for row in np.flatnonzero(self._exceeding_queues).tolist():
+            vectors = np.sort(candidates.vectors[rows == row], axis=0)
+            if not len(vectors):
+                continue
+            most = np.zeros_like(found)
+            exceeded = np.flatnonzero(beyond[row] > 0).tolist()
+            for column in exceeded:  # the one that lets the last of the pods go
+                held = beyond.item(row, column)
+                before = int(np.count_nonzero(vectors[:, column].cumsum() < held))
+                taken = vectors[-1 - before :].sum(axis=0)
+                taken[column] = min(taken[column], held - 1 + vectors[-1, column])
+                np.maximum(most, taken, out=most)
+            found += most
+        return found
+
+    @property
+    def _exceeding_queues(self) -> Bools:
+        """Queues that hold more than they deserve, by row."""
+        held, may_hold = self._session.shares.allocated, self._division.whole
+        found: Bools = np.logical_or.reduce(held > may_hold, axis=1)
+        return found
 
     # -- gangs -------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from pumice.scheduler import load_config
 from pumice.scheduler.eviction.attempt import FoundRoom
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
@@ -81,6 +82,27 @@ def test_no_victims_are_sought_for_a_pod_where_no_node_has_enough_for_its_queue(
     }
     tiers = [["priority", "gang"], ["capacity", "predicates"]]
     result = Scenario(cluster, config_text(tiers, ["allocate", "preempt"])).cycle()
+    assert (len(sought), len(result.evicted)) == (searches, searches)
+
+
+@pytest.mark.parametrize(("cores", "searches"), [(4, 0), (3, 1)])
+def test_no_victims_are_sought_where_fewer_pods_may_go_than_make_room(
+    sought: list[Preemptor], cores: int, searches: int
+) -> None:
+    """Of 8 cpu the other queue holds 5 and deserves 4, and 2 are free on a node; 1 more may be taken back."""
+    cluster = {
+        "nodes": [["n0", 4, "8Gi"], ["n1", 4, "8Gi"]],
+        "queues": [["q1"], ["q2"]],
+        "podgroups": [["ns", "new", "q1", 1, "Inqueue"], ["ns", "old", "q2", 1, "Running"]],
+        "pods": [
+            *(["ns", f"new-{number}", "", "Pending", cores, 0, "new"] for number in range(2)),
+            *(
+                ["ns", f"old-{number}", f"n{number % 2}", "Running", 1, 0, "old"]
+                for number in range(5)
+            ),
+        ],
+    }
+    result = Scenario(cluster, load_config()).cycle()
     assert (len(sought), len(result.evicted)) == (searches, searches)
 
 

@@ -313,7 +313,7 @@ def _named(found: Any) -> Any:
     if isinstance(found, msgspec.Struct):
         found = msgspec.structs.asdict(found)
     if isinstance(found, dict):
-        return {name: _named(each) for name, each in found.items()}
+        return {_named(key): _named(each) for key, each in found.items()}
     if isinstance(found, list | tuple):
         return [_named(each) for each in found]
     if isinstance(found, set):
