@@ -142,9 +142,6 @@ class Search:
         if session.extensions.promises_need_minimum and lacks > 0:
             if len(tasks) < lacks:
                 return False
-            needs = np.sort([task.shape.vector for task in tasks], axis=0)[:lacks].sum(axis=0)
-            if rules.setting.reclaims and not session.answers.may_take_back(queue, needs):
-                return False
             if self._gets_fewer(rules, queue, job, lacks):
                 return False
         asked: set[Hashable] = set()

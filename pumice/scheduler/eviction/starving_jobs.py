@@ -8,6 +8,8 @@ evicted when the action begins are skipped; one survey of running pods serves al
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from pumice.api.queues import Queue
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting, rules_for
 from pumice.scheduler.eviction.survey import Surveys
@@ -184,7 +186,7 @@ def kinds(job: JobInfo, parked: Parked | None = None) -> Sequence[TaskInfo]:
 def may_help(
     session: Session, surveys: Surveys, rules: EvictionRules, queue: Queue, job: JobInfo
 ) -> bool:
-    """Whether any pod may be evicted for a gang; if not, `allocate`, if it is there, uses the free resources."""
+    """Whether any pod may be evicted for a gang, and its queue may take back what it needs; if not, `allocate`, if it is there, uses the free resources."""
     if "allocate" not in session.view.actions:
         return True
     if job.never_preempts:
@@ -194,6 +196,11 @@ def may_help(
     asking = [
         Preemptor(task, job, queue) for task in (kinds(job, parked) if known is None else known)
     ]
+    if not (
+        all(surveys.are_spared(each, rules) for each in asking)
+        or _may_take_back(session, rules, queue, job)
+    ):
+        return False
     for each in asking:
         helps = surveys.may_help(each, rules)
         if helps and session.answers.why_impossible(each.task.shape) is None:
@@ -201,3 +208,13 @@ def may_help(
     if rules.lasts and parked is not None and parked.kinds is not None:
         parked.seeks[rules.setting.name] = surveys.note(asking, rules)
     return False
+
+
+def _may_take_back(session: Session, rules: EvictionRules, queue: Queue, job: JobInfo) -> bool:
+    """False if the queue of a gang may not reclaim what it needs at least for its minimum, without which it could not keep its places."""
+    found, lacks = session.extensions, lacking(job)
+    if not (rules.setting.reclaims and found.preemptive_room and found.promises_need_minimum):
+        return True
+    vectors = [task.shape.vector for task in _may_take(job)]
+    needs = np.sort(vectors, axis=0)[: max(lacks, 0)].sum(axis=0)
+    return session.answers.may_take_back(queue, needs)

@@ -100,13 +100,14 @@ class Surveys:
         self.told = session.explained
         self.blind: set[Hashable] = set()
         self._kept: dict[Hashable, Survey] = {}
-        self._spare: dict[Hashable, int] = {}
+        self._spare: dict[Hashable, tuple[int, bool]] = {}
         self._spared: dict[Hashable, EvictionFailure] = {}
         self._queues: tuple[int, Ints] = (-1, np.zeros(0, dtype=np.int64))
 
     def begin_queue(self) -> None:
         """Another queue has its turn: what others lost or got makes other pods candidates for it."""
-        moments = {*self._spare.values(), *[each.moment for each in self._kept.values()]}
+        moments = {each.moment for each in self._kept.values()}
+        moments |= {moment for moment, _ in self._spare.values()}
         if moments - {len(self._session.committed.evicted)}:
             self.clear()
 
@@ -153,12 +154,19 @@ class Surveys:
         key = rules.survey_class(preemptor)
         found = self._kept.get(key)
         if found is None:
-            if key not in self._spare and self._are_all_spared(preemptor, rules):
-                self._spare[key] = len(self._session.committed.evicted)
-            if key in self._spare:
+            if self.are_spared(preemptor, rules):
                 return None
             found = self.of(preemptor, rules)
         return found if found.finds_any else None
+
+    def are_spared(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
+        """Whether plugins spare all gangs; kept as surveys are."""
+        key = rules.survey_class(preemptor)
+        found = self._spare.get(key)
+        if found is None:
+            moment = len(self._session.committed.evicted)
+            found = self._spare[key] = moment, self._are_all_spared(preemptor, rules)
+        return found[1]
 
     def _are_all_spared(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """Whether in each tier, or in any if all plugins must agree, a plugin tells at once that it spares all pods."""

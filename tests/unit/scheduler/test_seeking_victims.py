@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from pumice.api.budgets import ResourceQuota
+from pumice.api.meta import ObjectMeta
 from pumice.scheduler import load_config
 from pumice.scheduler.eviction.attempt import FoundRoom
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
-from tests.unit.scheduler.scenarios import Scenario, config_text
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text
 
 PERMITS = {"sla": None, "args": {"sla-waiting-time": "1s"}}
 """Lets gangs that have waited for so long keep places that are too few for them."""
@@ -57,8 +59,13 @@ def test_no_victims_are_sought_for_a_gang_whose_queue_may_not_take_back_enough(
         ],
     }
     tiers = [first, ["gang"] * ("gang" not in first) + ["proportion", "predicates"]]
-    result = Scenario(cluster, config_text(tiers, ["allocate", "reclaim"])).cycle()
+    scenario = Scenario(cluster, config_text(tiers, ["allocate", "reclaim"]))
+    result = scenario.cycle()
     assert (len(sought), len(result.evicted)) == (searches, evicted)
+    if not searches and PERMITS not in first:  # sla would have it tried in every cycle
+        scenario.cycle(NOW + 60)
+        scenario.state.set_quota(ResourceQuota(metadata=ObjectMeta(name="quota", namespace="ns")))
+        assert scenario.cycle(NOW + 120).preemptions == 0, "a change after which it has no turn"
 
 
 @pytest.mark.parametrize(("capability", "searches"), [(8, 0), (9, 1)])
