@@ -19,7 +19,13 @@ from pumice.scheduler.model.peers import PeerTable
 from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import QueueTable
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.model.running_pods import Away, BudgetTable, RunningTable, are_away
+from pumice.scheduler.model.running_pods import (
+    Away,
+    BudgetTable,
+    RunningTable,
+    are_away,
+    nothing_away,
+)
 from pumice.scheduler.model.selectors import NodeMatcher
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import PREEMPTING, RECLAIMING, Extensions
@@ -148,8 +154,7 @@ class SessionView:
         """What pods of queues hold on nodes that are not ready, as they were when it was first asked for."""
         if self._away is None:
             if self.facts.are_all_ready and self._nodes.are_all_there:
-                nothing = np.zeros_like(self.shares.allocated)
-                self._away = Away(nothing, nothing, {})
+                self._away = nothing_away(*self.shares.allocated.shape)
             else:
                 self._away = Away.of(self.running, self.facts.unready, self.shares)
         return self._away

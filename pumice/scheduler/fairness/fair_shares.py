@@ -19,7 +19,7 @@ import numpy as np
 from pumice.scheduler.model.axis import SCORED_CPU, SCORED_MEMORY, Floats, Ints
 
 _CLEARLY = 1 - 1e-9
-"""Part of the cluster up to which it has what all queues ask for, however sums of fractions are rounded."""
+"""Part of the cluster up to which all queues have what they ask for, however sums of fractions are rounded."""
 
 
 def fair_shares(
@@ -35,20 +35,26 @@ def fair_shares(
         guarantees: What each queue deserves in any case, by queue and resource.
     """
     most = np.maximum(np.minimum(requests, limits), guarantees)
-    if not weights.any():
-        return np.minimum(guarantees, most)
+    if not weights.all():
+        most[weights == 0] = guarantees[weights == 0]
+    is_short = most.sum(axis=0) > total * _CLEARLY
+    if is_short.any() and weights.any():
+        some = is_short.nonzero()[0]
+        most[:, some] = _divided(total[some], weights, guarantees[:, some], most[:, some])
+    return most
+
+
+def _divided(total: Floats, weights: Floats, guarantees: Floats, most: Floats) -> Floats:
+    """The same for resources of which there is less than what all queues may have and ask for."""
     weight = weights[:, np.newaxis]
     first = _between(guarantees, total / weights.sum() * weight, most)
-    if (most.sum(axis=0) <= total * _CLEARLY).all():  # all get what they ask for
-        missing = np.zeros_like(most)
-        np.divide(most - first, weight, out=missing, where=weight > 0)
-        return _between(first, first + missing.max(axis=0) * weight, most)
-    too_much = first.sum(axis=0) > total
+    given = np.add.reduce(first)
+    too_much = given > total
     if too_much.any():
         level = _level(total, weight, np.zeros_like(most), guarantees, most)
         first = np.where(too_much, _between(guarantees, level * weight, most), first)
-    rest = np.maximum(total - first.sum(axis=0), 0.0)
-    level = _level(first.sum(axis=0) + rest, weight, first, first, most)
+        given = np.add.reduce(first)
+    level = _level(np.maximum(total, given), weight, first, first, most)
     return _between(first, first + level * weight, most)
 
 
@@ -64,19 +70,16 @@ def _level(amount: Floats, weight: Floats, base: Floats, low: Floats, high: Floa
     At level l a queue gets `base + l * weight`, but at least `low` and at most `high`. Where all of them together cannot get
     the amount, it is the level at which each gets most; where the least is too much already, the one at which each gets least.
     """
-    counts = weight > 0
-    divisor = np.where(counts, weight, 1.0)
-    starts = np.where(counts, (low - base) / divisor, 0.0)
-    ends = np.where(counts, (high - base) / divisor, 0.0)
-    corners = np.concatenate([starts, ends])
-    column = np.arange(corners.shape[1])
-    order = corners.argsort(axis=0, kind="stable")
+    # A queue of weight 0 gets the least, which is the most for it: its corners change no slope.
+    divisor = np.maximum(weight, 1.0)
+    corners = np.concatenate([(low - base) / divisor, (high - base) / divisor])
+    order, column = corners.argsort(axis=0, kind="stable"), np.arange(corners.shape[1])
     corners = corners[order, column]
     slopes = np.concatenate([weight, -weight])[order, 0].cumsum(axis=0)
     gained = np.zeros_like(corners)
     (slopes[:-1] * (corners[1:] - corners[:-1])).cumsum(axis=0, out=gained[1:])
-    wanted = amount - low.sum(axis=0)
-    segment = np.maximum((gained <= wanted).sum(axis=0) - 1, 0)
+    wanted = amount - np.add.reduce(low)
+    segment = np.maximum(np.add.reduce(gained <= wanted) - 1, 0)
     slope = slopes[segment, column]
     is_inside = (segment < len(corners) - 1) & (slope > 0) & (wanted > 0)
     beyond = (wanted - gained[segment, column]) / np.where(is_inside, slope, 1.0)

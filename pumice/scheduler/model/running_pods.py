@@ -4,6 +4,7 @@ Each pod has a row, in no order; rows of removed pods are reused. Preemption and
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from operator import itemgetter
 
 import msgspec
@@ -172,6 +173,12 @@ class Away(msgspec.Struct, frozen=True):
         """Have writing to the columns fail."""
         read_only(self.held, self.needed, *self.gangs.values())
 
+    def is_equal(self, other: "Away") -> bool:
+        """Whether queues hold the same amounts there."""
+        return self is other or (
+            np.array_equal(self.held, other.held) and np.array_equal(self.needed, other.needed)
+        )
+
     @classmethod
     def of(cls, running: RunningTable, unready: Bools, queues: QueueTable) -> "Away":
         """Amounts of pods that run or are bound on nodes that are not ready, by queue."""
@@ -192,6 +199,13 @@ class Away(msgspec.Struct, frozen=True):
                         held[job.row] += away
                         needed[job.row] += _needed(job.allocated, job.minimum, away)
         return cls(held, needed, gangs)
+
+
+@lru_cache(maxsize=8)
+def nothing_away(queues: int, columns: int) -> Away:
+    """What so many queues have on nodes that are not ready, if there are none; to be read only."""
+    nothing = np.zeros((queues, columns), dtype=np.int64)
+    return Away(nothing, nothing, {})
 
 
 def are_away(running: RunningTable, unready: Bools) -> Bools:

@@ -1,14 +1,11 @@
 """proportion: queues share the cluster by weight.
 
-What each queue deserves is computed once a session at most, and only if it changes, from what the pods of all queues hold and ask for when it begins (`fair_shares`).
-What a queue holds follows every decision (`QueueTable.allocated`), also tentative ones.
-
-Amounts are whole numbers. What a queue deserves is a fraction; it is compared as the largest whole amount that does not
-exceed it by more than `_TOLERANCE`, so that rounding never refuses a pod that fits exactly.
+What each queue deserves is computed once a session at most, and only if it changes, from what the pods of all queues hold and ask for when it begins
+(`fairness/division`). What a queue holds follows every decision (`QueueTable.allocated`), also tentative ones.
 """
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -23,7 +20,7 @@ from pumice.scheduler.explain.deficits import (
     reserved_by,
     shortages,
 )
-from pumice.scheduler.fairness.fair_shares import fair_shares
+from pumice.scheduler.fairness.division import TOLERANCE, QueueDivision
 from pumice.scheduler.model.axis import (
     PODS,
     SCORED_CPU,
@@ -31,13 +28,11 @@ from pumice.scheduler.model.axis import (
     Bools,
     Floats,
     Ints,
-    read_only,
 )
 from pumice.scheduler.model.candidates import Candidates, Preemptor, any_preemptor
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import UNLIMITED
-from pumice.scheduler.model.queues import QueueTable, remainder
-from pumice.scheduler.model.running_pods import Away
+from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.model.shapes import Need
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.points import QueueGroups, Refusal, SortKey, Vote, any_gang
@@ -47,15 +42,11 @@ from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Cause
 
-_TOLERANCE = 0.1
-_ROUNDING = 1e-14
-"""Relative error of sums of fractions."""
-
 
 class Proportion(LastingPlugin):
     """Shares the cluster between queues by weight."""
 
-    _known: "_Division | None" = None
+    _known: QueueDivision | None = None
 
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register the checks."""
@@ -84,20 +75,20 @@ class Proportion(LastingPlugin):
         self._away: Ints = away.held
         self._needed_away: Ints = away.needed
         self._counted: Ints = shares.allocated - away.held
-        self._entered: Ints = np.zeros_like(self._counted)
-        division = _Division(session.total(), shares, away, self._counted + shares.pending)
-        if self._known is None or not self._known.is_equal(division):
-            self._known = division
-        self._division = self._known
-        session.publish("deserved", lambda: self._division.deserved)
-        session.publish("real_capacity", lambda: self._division.bounds[2])
-        session.publish("capacity", division.capability)
+        self._entered: dict[int, Ints] = {}
+        total = session.facts.total()
+        division = QueueDivision.of(self._known, total, shares, away, self._counted)
+        self._known = self._division = division
+        self._capability = division.ceilings.limits.capability
+        session.publish("deserved", lambda: division.deserved)
+        session.publish("real_capacity", division.ceilings.present)
+        session.publish("capacity", self._capability)
         session.publish("share", self._shares)
         return super().reopen(session)
 
     def _shares(self) -> Floats:
         """How much of what it deserves each queue had when the session was opened, by row."""
-        counts = self._division.deserved >= _TOLERANCE
+        counts = self._division.deserved >= TOLERANCE
         counts[:, (SCORED_CPU, SCORED_MEMORY)] = False
         parts = np.zeros(counts.shape)
         np.divide(self._counted, self._division.deserved, out=parts, where=counts)
@@ -125,7 +116,7 @@ class Proportion(LastingPlugin):
             self._division.parts(row),
         )
         for column, share in parts:
-            if share > held.item(column) - away.item(column) + _TOLERANCE:
+            if share > held.item(column) - away.item(column) + TOLERANCE:
                 return False
         # A cluster that has nothing to share is left to the filters of nodes, which report it.
         return bool(parts) or bool(self._session.total().any())
@@ -155,7 +146,7 @@ class Proportion(LastingPlugin):
         row = self._session.shares.rows[queue.metadata.name]
         held, limits = (
             self._session.shares.allocated[row] + leaving[row],
-            self._division.capability[row],
+            self._capability[row],
         )
         return any(
             held.item(need.column) + need.amount > limits.item(need.column)
@@ -194,7 +185,7 @@ class Proportion(LastingPlugin):
         """What a queue lacks; pods on nodes that are not ready count only where its `capability` is the limit."""
         limit = self._division.whole.item(row, need.column)
         away = 0
-        if limit < self._division.capability.item(row, need.column):
+        if limit < self._capability.item(row, need.column):
             away = self._away.item(row, need.column)
         return Deficit(need.name, used - away, limit - away, amount)
 
@@ -243,7 +234,9 @@ class Proportion(LastingPlugin):
     def _held(self, row: int) -> Ints:
         """What a queue holds and reserves."""
         shares = self._session.shares
-        held: Ints = shares.allocated[row] + shares.reserved[row] + self._entered[row]
+        held: Ints = shares.allocated[row] + shares.reserved[row]
+        if row in self._entered:
+            held += self._entered[row]
         return held
 
     def _vote(self, job: JobInfo) -> Vote | Refusal:
@@ -251,9 +244,9 @@ class Proportion(LastingPlugin):
         row = job.row
         used, limits = (
             self._held(row) - self._session.shares.elastic[row],
-            self._division.bounds[3][row],
+            self._division.ceilings.highest[row],
         )
-        away = np.where(limits < self._division.capability[row], self._needed_away[row], 0)
+        away = np.where(limits < self._capability[row], self._needed_away[row], 0)
         used, limits = used - away, limits - away
         found = shortages(self._session, job, used, limits)
         if not found:
@@ -265,9 +258,8 @@ class Proportion(LastingPlugin):
 
     def _room_to_enter(self, job: JobInfo) -> Ints:
         row = job.row
-        room: Ints = (
-            self._division.bounds[3][row] - self._held(row) + self._session.shares.elastic[row]
-        )
+        room: Ints = self._division.ceilings.highest[row] - self._held(row)
+        room += self._session.shares.elastic[row]
         room += self._session.yielding(job)
         room[PODS] = UNLIMITED
         return room
@@ -293,102 +285,7 @@ class Proportion(LastingPlugin):
 
     def _enter(self, job: JobInfo) -> None:
         if job.min_resources and not job.is_broken:
-            self._entered[job.row] += remainder(job)
-
-
-class _Division:
-    """What queues deserve by weight, which follows from amounts at the beginning of a session; it is computed when it is asked for.
-
-    Sessions share it, so its columns are read-only.
-    """
-
-    def __init__(self, total: Ints, shares: QueueTable, away: Away, requests: Ints) -> None:
-        self._total = total
-        self.limits = shares.limits
-        self._away = away.held
-        self._needed_away = away.needed
-        self._requests = requests
-        self._takes_part: Bools = shares.jobs > 0
-        self._parts: dict[int, list[tuple[int, float]]] = {}
-        self.capability: Ints = self.limits.capability
-
-    def is_equal(self, other: "_Division") -> bool:
-        """Whether another one follows from the same amounts."""
-        return self.limits is other.limits and self.amounts == other.amounts
-
-    @cached_property
-    def amounts(self) -> tuple[bytes, ...]:
-        amounts = (self._total, self._away, self._needed_away, self._requests, self._takes_part)
-        return tuple([each.tobytes() for each in amounts])
-
-    @cached_property
-    def bounds(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """What the cluster has beyond all guarantees; by queue its guarantee, and what it may have at most, first without pods on nodes that are not ready."""
-        capability = self.capability
-        guarantee = np.minimum(self.limits.guarantee, capability)
-        rest = np.maximum(self._total - guarantee.sum(axis=0), 0)
-        most = rest + guarantee
-        ceilings = np.minimum(np.maximum(capability - self._away, 0), most)
-        found = rest, guarantee, ceilings, np.minimum(capability, most + self._needed_away)
-        read_only(*found)
-        return found
-
-    @cached_property
-    def deserved(self) -> Floats:
-        """What each queue deserves, by row and column."""
-        _, guarantee, ceilings, _ = self.bounds
-        takes_part = self._takes_part.nonzero()[0]
-        deserved = np.zeros(guarantee.shape)
-        deserved[takes_part] = fair_shares(
-            self._total.astype(np.float64),
-            self.limits.weights[takes_part].astype(np.float64),
-            self._requests[takes_part].astype(np.float64),
-            ceilings[takes_part].astype(np.float64),
-            guarantee[takes_part].astype(np.float64),
-        )
-        read_only(deserved)
-        return deserved
-
-    @cached_property
-    def whole(self) -> Ints:
-        """What each queue may hold: what it deserves, and what its pods hold on nodes that are not ready."""
-        whole = np.minimum(_whole(self.deserved), self.bounds[2])
-        is_unlimited = whole >= self._total  # it deserves everything: only the nodes limit it
-        whole += self._away
-        whole[is_unlimited] = UNLIMITED
-        whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
-        read_only(whole)
-        return whole
-
-    @cached_property
-    def rights(self) -> Ints:
-        """What each queue may take back up to: its part by weight, or what it deserves if that is more."""
-        rest, guarantee, ceilings, _ = self.bounds
-        weights = self.limits.weights
-        all_weights = max(float(weights[self._takes_part].sum()), 1.0)
-        parts = rest * weights.astype(np.float64)[:, np.newaxis] / all_weights + guarantee
-        parts = np.floor(np.minimum(parts, ceilings)).astype(np.int64)
-        rights = np.minimum(np.maximum(parts, _whole(self.deserved)), ceilings)
-        found: Ints = rights + self._away
-        read_only(found)
-        return found
-
-    def parts(self, row: int) -> list[tuple[int, float]]:
-        """Resources of which a queue deserves anything, by column, and how much."""
-        found = self._parts.get(row)
-        if found is None:
-            found = self._parts[row] = [
-                (column, share)
-                for column, share in enumerate(self.deserved[row].tolist())
-                if share >= _TOLERANCE and column not in (SCORED_CPU, SCORED_MEMORY)
-            ]
-        return found
-
-
-def _whole(deserved: Floats) -> Ints:
-    """The largest whole amounts of what queues deserve, as they are meant without rounding."""
-    found: Ints = np.floor(deserved * (1 + _ROUNDING) + _TOLERANCE).astype(np.int64)
-    return found
+            self._entered[job.row] = self._entered.get(job.row, 0) + remainder(job)
 
 
 SPEC = PluginSpec(
