@@ -73,7 +73,7 @@ class Rounds:
     @property
     def untried(self) -> Set[str]:
         """Keys of all gangs that the last cycle should have tried."""
-        return self.unreached | self.left_out
+        return self.unreached | self.left_out if self.left_out else self.unreached
 
     def choose(self, jobs: Iterable[JobInfo]) -> tuple[set[str], Set[str]]:
         """Keys of gangs that the next cycle does not try: those that count as not reached, and those that are left out.
@@ -127,7 +127,7 @@ class TimeShares:
         """
         self._budget = budget
         self._debts = debts
-        self._namespaces = frozenset(namespaces)
+        self._namespaces = frozenset(namespaces if budget is not None else ())
         self._start = budget.clock() if budget is not None else 0.0
         self._mark: float | None = None
         self._end = self._limit = float("inf")

@@ -162,7 +162,11 @@ def open_session(
 def _reopen(lasting: _Lasting, session: Session, measure: Measure) -> bool:
     """Begin a session with the plugins of the one before; False if one of them would register other functions."""
     if measure is unmeasured:
-        return all(plugin.reopen(session.view) for plugin in lasting.plugins)
+        view = session.view
+        for plugin in lasting.plugins:  # noqa: SIM110 - in every cycle
+            if not plugin.reopen(view):
+                return False
+        return True
     for option, plugin in zip(lasting.config.plugins, lasting.plugins, strict=True):
         with measure("plugin", option.spec.name):
             if not plugin.reopen(session.view):

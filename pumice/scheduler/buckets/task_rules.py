@@ -92,6 +92,8 @@ def read_rules(annotations: Mapping[str, str], job: str) -> TopologyRules | None
     Raises:
         TopologyError: The JSON cannot be read, an annotation is too long, or too many tasks are named.
     """
+    if annotations.keys().isdisjoint(_ANNOTATIONS):
+        return None
     for key in _ANNOTATIONS:
         if (length := len(annotations.get(key, ""))) > LONGEST:
             raise TopologyError(

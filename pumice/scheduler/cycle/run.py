@@ -12,8 +12,6 @@ With a budget, a cycle ends between two gangs once its time is over (`budget`), 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from msgspec import structs
-
 from pumice.scheduler.budget import Budget
 from pumice.scheduler.cycle.closing import Closing, broken_topology
 from pumice.scheduler.cycle.queue_events import unenforced
@@ -130,9 +128,10 @@ def _nothing_decided(state: ClusterState, error: Exception | None = None) -> Cyc
 def _result(
     closing: Closing, nominations: Mapping[str, str], error: Exception | None = None
 ) -> CycleResult:
-    session = closing.session
-    return structs.replace(
-        _nothing_decided(session.state, error),
+    session, gangs = closing.session, closing.session.state.gangs
+    return CycleResult(
+        MappingProxyType(gangs.statuses),
+        MappingProxyType(gangs.pending),
         binds=session.committed.binds,
         pipelined=session.pipelined,
         evicted=session.committed.evicted,
@@ -148,4 +147,5 @@ def _result(
         transactions=session.transactions,
         errors=session.errors,
         unreached=len(session.untried),
+        error=error,
     )

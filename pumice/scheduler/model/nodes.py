@@ -296,7 +296,6 @@ class NodeTable:
             self._rows = Rows(count, *views)
         return self._rows
 
-    @property
     def are_any_leaving(self) -> bool:
         """Whether any pod terminates on a node; each has a slot there."""
         return bool(self._releasing[: len(self.order), PODS].any())

@@ -1,5 +1,8 @@
 """Rows of the node table: for filters and scores, in the present state or a future one, and those that a session has changed."""
 
+from collections.abc import Callable
+from functools import cached_property
+
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Floats, Ints
@@ -11,21 +14,25 @@ class TouchedRows:
     Attributes:
         log: Rows; one that is touched twice is there twice.
         promises: How many pods have been promised a place, undone ones included.
-        releases: Whether any pod is about to leave its node.
         keys_taken: How many sort keys of queues and jobs have been asked for.
         queue_epoch: Grows when the key of a queue may have become smaller than one that was taken before.
         queues: Names of the queues of the pods about which something was decided or undone; one for each decision.
         job_epoch: The same for the key of a waiting job.
     """
 
-    def __init__(self, *, releases: bool) -> None:
+    def __init__(self, are_any_leaving: Callable[[], bool]) -> None:
+        self._are_any_leaving = are_any_leaving
         self.log: list[int] = []
         self.promises = 0
-        self.releases = releases
         self.keys_taken = 0
         self.queue_epoch = 0
         self.queues: list[str] = []
         self.job_epoch = 0
+
+    @cached_property
+    def releases(self) -> bool:
+        """Whether any pod is about to leave its node; only evictions by the session change it, which set it."""
+        return self._are_any_leaving()
 
 
 class Rows:

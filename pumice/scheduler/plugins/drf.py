@@ -24,6 +24,9 @@ _EQUAL = 1e-6
 class Drf(LastingPlugin):
     """Dominant resource fairness."""
 
+    _total: Ints | None = None
+    _share: DominantShare
+
     def open(self, session: SessionView, register: Registrar) -> None:
         """Register orders and checks of victims."""
         self._in_tree = register.is_on("enableHierarchy")
@@ -54,7 +57,9 @@ class Drf(LastingPlugin):
 
     def reopen(self, session: SessionView) -> bool:
         """Begin a session, in which no gang was looked at."""
-        self._share = DominantShare(session.total())
+        total = session.facts.total()
+        if self._total is not total:
+            self._total, self._share = total, DominantShare(total)
         self._away = session.away.gangs
         self._first: dict[tuple[str, int], float] = {}
         return True

@@ -14,7 +14,7 @@ added to the others.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -106,6 +106,7 @@ class NodeGroup(LastingPlugin):
         self._is_open = arguments.flag("nodegroup.open")
         self._is_ordered = arguments.flag("enablePreferredOrder")
         self._is_hierarchical = False
+        self._queues: Sequence[Queue] | None = None
         self._limits: dict[str, Limits | None] = {}
         self._used: dict[tuple[str, str], Ints] = {}
 
@@ -130,13 +131,15 @@ class NodeGroup(LastingPlugin):
     def reopen(self, session: SessionView) -> bool:
         """Begin a session, with the limits of queues as they are now."""
         self._session = session
-        limits = [
-            (name, text)
-            for name, queue in session.queues.items()
-            if queue.metadata.annotations
-            and (text := queue.metadata.annotation(keys.NODE_GROUP_LIMITS))
-        ]
-        self._limits = {name: _read_limits(text) for name, text in sorted(limits)}
+        if self._queues is not session.shares.queues:  # one of them has changed
+            self._queues = session.shares.queues
+            limits = [
+                (queue.metadata.name, text)
+                for queue in self._queues
+                if queue.metadata.annotations
+                and (text := queue.metadata.annotation(keys.NODE_GROUP_LIMITS))
+            ]
+            self._limits = {name: _read_limits(text) for name, text in limits}
         return self.lasts
 
     def _kind(self, queue: str) -> str | None:

@@ -57,7 +57,7 @@ class Overcommit(LastingPlugin):
         """Begin a session, in which nothing has entered yet."""
         self._limit: Ints | None = None
         self._known: tuple[JobInfo | None, Ints, list[int]] | None = None
-        self._entered: Ints = np.zeros(session.shares.width, dtype=np.int64)
+        self._entered: Ints | int = 0
         self._has_target = False
         return super().reopen(session)
 
@@ -121,7 +121,7 @@ class Overcommit(LastingPlugin):
         self._has_target |= job is self._session.target
         if not job.is_broken:
             self._known = None
-            self._entered += remainder(job)
+            self._entered = self._entered + remainder(job)
 
 
 SPEC = PluginSpec(

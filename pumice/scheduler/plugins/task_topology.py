@@ -66,8 +66,10 @@ class TaskTopologyPlugin(LastingPlugin):
         """Build the buckets of the jobs that ask for it; they serve one session."""
         self._session = session
         for job in session.waiting:
-            annotations = job.group.metadata.annotations if job.group is not None else None
-            if not annotations or not job.counts[PENDING]:
+            if job.group is None or not job.counts[PENDING]:
+                continue
+            annotations = job.group.metadata.annotations
+            if not annotations:
                 continue
             try:
                 buckets = self._read(job, annotations)

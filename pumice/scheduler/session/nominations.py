@@ -9,7 +9,7 @@ A nomination ends when its pod gets a node, when its gang had its turn and the p
 again, or when the node has no such room any more.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from pumice.scheduler.model.jobs import JobInfo
@@ -52,13 +52,15 @@ class Nominations:
         """The turn of a gang, in which it may use resources that are held for it."""
         return self._lifted(job) if self._tasks else _NOTHING
 
-    def close(self, promised: Mapping[str, str], added: Iterable[str]) -> dict[str, str]:
+    def close(self, promised: Mapping[str, str], added: Collection[str]) -> dict[str, str]:
         """Release everything; returns changed nominations, pod to node, empty for none.
 
         Args:
             promised: Pods that are promised a place at the end of the session, and the node.
             added: Those of them for which this session has evicted others.
         """
+        if not (self._tasks or added):
+            return {}
         held = {task.key for tasks in self._held.values() for task in tasks}
         for tasks in self._held.values():
             for task, row in tasks.items():

@@ -75,7 +75,7 @@ class Session:
         extensions: Extensions | None = None,
     ) -> None:
         """Begin a session on a settled state, with what plugins have registered if they last; see `options.open_session`."""
-        self.touched = TouchedRows(releases=state.nodes.are_any_leaving)
+        self.touched = TouchedRows(state.nodes.are_any_leaving)
         self.extensions = extensions or Extensions()
         self.answers = PluginAnswers(self.extensions, state.axis, self.touched)
         self.state = state
@@ -140,7 +140,7 @@ class Session:
         untried = self.untried
         if untried:
             tried = [job for job in tried if job.key not in untried]
-        namespaces = {job.namespace for job in tried}
+        namespaces = (job.namespace for job in tried)
         self.time = TimeShares(budget, state.rounds.debts, namespaces)
         self._begun: set[str] = set()
         return tried, renewed

@@ -184,21 +184,27 @@ class ParkedGangs:
         """
         self.events, self._news = self._news, 0
         events, always, gangs = self.events, int(Cause.ANY), self.gangs
-        parked = [(key, each.causes) for key in waiting if (each := gangs.get(key)) is not None]
-        self.stale |= dict.fromkeys([key for key, causes in parked if causes & events])
-        kept = {
-            key
-            for key, causes in parked
-            if not causes & events and causes != always and key not in untried
-        }
-        count = RENEWALS_PER_CYCLE if now >= self.renewed_at + pause else 0
-        renewed = frozenset(islice((key for key in self.stale if key in waiting), count))
-        later = self.renewed_at + pause
-        self.due = (later,) if self.stale and not renewed and later > now else ()
-        if renewed:
-            self.renewed_at = now
-        tried = [waiting[key] for key in order if key not in kept or key in renewed]
-        return tried, renewed
+        kept: set[str] = set()
+        for key in waiting:
+            if (parked := gangs.get(key)) is None:
+                continue
+            if parked.causes & events:
+                self.stale[key] = None
+            elif parked.causes != always and key not in untried:
+                kept.add(key)
+        renewed: frozenset[str] = frozenset()
+        self.due = ()
+        if self.stale:
+            later = self.renewed_at + pause
+            if now >= later:
+                known = (key for key in self.stale if key in waiting)
+                renewed = frozenset(islice(known, RENEWALS_PER_CYCLE))
+            if renewed:
+                self.renewed_at = now
+                kept -= renewed
+            elif later > now:
+                self.due = (later,)
+        return [waiting[key] for key in order if key not in kept], renewed
 
 
 def bounds(failed: PodShape, waiting: Iterable[TaskInfo], required: int) -> tuple[Bound, ...]:
