@@ -12,6 +12,7 @@ other queues get by weight. Then those queues keep what a guarantee needs. Here 
 instead, so that the shares add up to the cluster (or to the guarantees, if these alone are more).
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +30,7 @@ def fair_shares(
 
     Args:
         total: What the cluster has, by resource.
-        weights: Weights of the queues; a queue of weight 0 deserves its guarantee.
+        weights: Weights of the queues, whole numbers; a queue of weight 0 deserves its guarantee.
         requests: What the pods of each queue hold and wait for, by queue and resource.
         limits: What each queue may have at most, by queue and resource.
         guarantees: What each queue deserves in any case, by queue and resource.
@@ -37,53 +38,61 @@ def fair_shares(
     most = np.maximum(np.minimum(requests, limits), guarantees)
     if not weights.all():
         most[weights == 0] = guarantees[weights == 0]
-    is_short = most.sum(axis=0) > total * _CLEARLY
-    if is_short.any() and weights.any():
-        some = is_short.nonzero()[0]
-        most[:, some] = _divided(total[some], weights, guarantees[:, some], most[:, some])
+    is_short = np.add.reduce(most) > total * _CLEARLY
+    for column in is_short.nonzero()[0].tolist() if weights.any() else ():
+        lines = zip(
+            weights.tolist(), guarantees[:, column].tolist(), most[:, column].tolist(), strict=True
+        )
+        most[:, column] = _divided(total.item(column), list(lines))
     return most
 
 
-def _divided(total: Floats, weights: Floats, guarantees: Floats, most: Floats) -> Floats:
-    """The same for resources of which there is less than what all queues may have and ask for."""
-    weight = weights[:, np.newaxis]
-    first = _between(guarantees, total / weights.sum() * weight, most)
-    given = np.add.reduce(first)
-    too_much = given > total
-    if too_much.any():
-        level = _level(total, weight, np.zeros_like(most), guarantees, most)
-        first = np.where(too_much, _between(guarantees, level * weight, most), first)
-        given = np.add.reduce(first)
-    level = _level(np.maximum(total, given), weight, first, first, most)
-    return _between(first, first + level * weight, most)
+def _divided(total: float, queues: Sequence[tuple[float, float, float]]) -> list[float]:
+    """What queues deserve of a resource of which there is less than they may have and ask for.
+
+    In plain numbers: there are few queues and such resources, for which `numpy` takes longer.
+
+    Args:
+        total: How much there is.
+        queues: The weight of each, the least that it deserves, and the most.
+    """
+    part = total / sum([weight for weight, _, _ in queues])
+    first = [min(max(part * weight, low), high) for weight, low, high in queues]
+    if (given := sum(first)) > total:
+        level = _level(total, [(weight, 0.0, low, high) for weight, low, high in queues])
+        first = [min(max(level * weight, low), high) for weight, low, high in queues]
+        given = sum(first)
+    grown = list(zip(queues, first, strict=True))
+    level = _level(
+        max(total, given), [(weight, low, low, high) for (weight, _, high), low in grown]
+    )
+    return [min(low + level * weight, high) for (weight, _, high), low in grown]
 
 
-def _between(low: Floats, values: Floats, high: Floats) -> Floats:
-    """Values that are at least `low` and at most `high`; `numpy.clip` takes longer for few queues."""
-    found: Floats = np.minimum(np.maximum(values, low), high)
-    return found
-
-
-def _level(amount: Floats, weight: Floats, base: Floats, low: Floats, high: Floats) -> Floats:
-    """For each resource the largest level at which the queues together get no more than an amount.
+def _level(amount: float, queues: Sequence[tuple[float, float, float, float]]) -> float:
+    """The largest level at which the queues together get no more than an amount.
 
     At level l a queue gets `base + l * weight`, but at least `low` and at most `high`. Where all of them together cannot get
     the amount, it is the level at which each gets most; where the least is too much already, the one at which each gets least.
+
+    Args:
+        amount: The amount.
+        queues: The weight of each, `base`, `low` and `high`; the last two are equal for a queue of weight 0.
     """
-    # A queue of weight 0 gets the least, which is the most for it: its corners change no slope.
-    divisor = np.maximum(weight, 1.0)
-    corners = np.concatenate([(low - base) / divisor, (high - base) / divisor])
-    order, column = corners.argsort(axis=0, kind="stable"), np.arange(corners.shape[1])
-    corners = corners[order, column]
-    slopes = np.concatenate([weight, -weight])[order, 0].cumsum(axis=0)
-    gained = np.zeros_like(corners)
-    (slopes[:-1] * (corners[1:] - corners[:-1])).cumsum(axis=0, out=gained[1:])
-    wanted = amount - np.add.reduce(low)
-    segment = np.maximum(np.add.reduce(gained <= wanted) - 1, 0)
-    slope = slopes[segment, column]
-    is_inside = (segment < len(corners) - 1) & (slope > 0) & (wanted > 0)
-    beyond = (wanted - gained[segment, column]) / np.where(is_inside, slope, 1.0)
-    level: Floats = corners[segment, column] + np.where(is_inside, beyond, 0.0)
+    corners: list[tuple[float, float]] = []
+    for weight, base, low, high in queues:
+        if weight:
+            corners += [((low - base) / weight, weight), ((high - base) / weight, -weight)]
+        amount -= low
+    corners.sort()
+    level, slope = corners[0][0], 0.0
+    for corner, change in corners if amount > 0 else ():
+        more = slope * (corner - level)
+        if more > amount:
+            return level + amount / slope
+        amount -= more
+        level = corner
+        slope += change
     return level
 
 
