@@ -133,7 +133,7 @@ class Registrar:
             by: What of the job decides about the vote, besides its queue, namespace, priority and minimum: the job itself unless told. It follows
                 from the job's PodGroup and pods alone. Jobs that are alike to all plugins share an answer until one enters or a pod is placed.
             room: The most that a job with the queue and the priority of a job may need, by column: those that need more of any resource are
-                rejected by `vote`. It follows what enters.
+                rejected by `vote`. It follows what enters. How many pods there may be is not read.
             is_about_nodes: Whether it rejects for want of room on nodes alone. It cannot keep out a job for which nodes are reserved.
         """
         found = self._extensions

@@ -146,7 +146,8 @@ class SessionView:
 
     def used(self) -> Ints:
         """What pods take of all ready nodes, by column; those of other schedulers included."""
-        used: Ints = self.facts.ready @ self.rows.used
+        rows, facts = self.rows, self.facts
+        used: Ints = np.add.reduce(rows.used) if facts.are_all_ready else facts.ready @ rows.used
         return used
 
     @property

@@ -24,6 +24,8 @@ def run(session: Session, _arguments: Arguments) -> None:
     pending = [job for job in session.view.waiting if job.is_pending]
     _find_too_large(session, pending)
     _let_target_in(session)
+    if not pending:
+        return
     refused: dict[Hashable, bool] = {}  # whether gangs are refused again, by what they are like
 
     def takes_part(job: JobInfo) -> bool:

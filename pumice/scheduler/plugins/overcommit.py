@@ -22,9 +22,8 @@ from pumice.scheduler.explain.deficits import (
     reserved_by,
     shortages,
 )
-from pumice.scheduler.model.axis import PODS, Floats, Ints
+from pumice.scheduler.model.axis import Floats, Ints
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.queue_specs import UNLIMITED
 from pumice.scheduler.model.queues import remainder
 from pumice.scheduler.points import Refusal, Vote, any_gang
 from pumice.scheduler.registrar import Registrar
@@ -41,6 +40,9 @@ _TOLERANCE = 0.1
 class Overcommit(LastingPlugin):
     """Votes on gangs that want to enter their queue."""
 
+    _total: Ints | None = None
+    _limit: Ints
+
     def __init__(self, arguments: Arguments) -> None:
         factor = arguments.number(_FACTOR)
         self._factor = factor if factor >= 1.0 else _DEFAULT
@@ -55,54 +57,57 @@ class Overcommit(LastingPlugin):
 
     def reopen(self, session: SessionView) -> bool:
         """Begin a session, in which nothing has entered yet."""
-        self._limit: Ints | None = None
+        self._free: Ints | None = None
         self._known: tuple[JobInfo | None, Ints, list[int]] | None = None
-        self._entered: Ints | int = 0
         self._has_target = False
         return super().reopen(session)
 
     def _limits(self) -> Ints:
         """What may be used and reserved, by column."""
-        if self._limit is None:
-            limit: Floats = np.floor(self._session.total() * self._factor + _TOLERANCE)
-            self._limit = limit.astype(np.int64)
-            shares = self._session.shares
-            self._used: Ints = self._session.used() + shares.reserved.sum(axis=0) - shares.lacking
+        total = self._session.facts.total()
+        if self._total is not total:
+            limit: Floats = np.floor(total * self._factor + _TOLERANCE)
+            self._total, self._limit = total, limit.astype(np.int64)
         return self._limit
 
-    def _taken(self, job: JobInfo) -> tuple[Ints, list[int]]:
-        """What counts as used or reserved when a gang asks, and what is left, by column."""
-        limits, target = self._limits(), self._session.target
+    def _rest(self) -> Ints:
+        """What of that was not used and reserved when a gang first asked, without what has entered since."""
+        if self._free is None:
+            shares = self._session.shares
+            reserved: Ints = shares.reserved.sum(axis=0) - shares.lacking
+            self._free = self._limits() - self._session.used() - reserved
+        return self._free
+
+    def _left(self, job: JobInfo) -> tuple[Ints, list[int]]:
+        """What is left for a gang, by column, also as plain numbers."""
+        target = self._session.target
         if target is job or self._has_target or (target is not None and not target.is_pending):
             target = None
         if self._known is None or self._known[0] is not target:
-            taken: Ints = self._used + self._entered
+            left = self._rest()
             if target is not None:
-                taken += remainder(target)
-            self._known = target, taken, (limits - taken).tolist()
+                left = left - remainder(target)
+            self._known = target, left, left.tolist()
         return self._known[1:]
 
     def _vote(self, job: JobInfo) -> Vote | Refusal:
         """Let a gang in that has room; what may be evicted for it counts as room."""
-        taken, left = self._taken(job)
-        if not lacks(job, left):
+        left, amounts = self._left(job)
+        if not lacks(job, amounts):
             return Vote.PERMIT
         yielding = self._session.yielding(job)
-        if np.count_nonzero(yielding) and not shortages(
-            self._session, job, taken - yielding, self._limits()
-        ):
+        if np.count_nonzero(yielding) and not lacks(job, (left + yielding).tolist()):
             return Vote.PERMIT
         if self._session.may_take_back(job):
             return Vote.PERMIT
-        return partial(self._reason, job, taken)
+        return partial(self._reason, job, left)
 
     def _room(self, job: JobInfo) -> Ints:
-        room: Ints = self._limits() - self._taken(job)[0] + self._session.yielding(job)
-        room[PODS] = UNLIMITED
-        return np.maximum(room, self._session.room_to_take_back(job))
+        room: Ints = self._left(job)[0] + self._session.yielding(job)
+        return np.maximum(room, self._session.room_to_take_back(job), out=room)
 
-    def _reason(self, job: JobInfo, taken: Ints) -> Reason:
-        found = shortages(self._session, job, taken, self._limits())
+    def _reason(self, job: JobInfo, left: Ints) -> Reason:
+        found = shortages(self._session, job, self._limits() - left, self._limits())
         numbers = deficit_text(found, "used or reserved")
         kept = reserved_by(self._session, found)
         numbers += f"; {kept}" if kept else ""
@@ -121,7 +126,7 @@ class Overcommit(LastingPlugin):
         self._has_target |= job is self._session.target
         if not job.is_broken:
             self._known = None
-            self._entered = self._entered + remainder(job)
+            self._free = self._rest() - remainder(job)
 
 
 SPEC = PluginSpec(

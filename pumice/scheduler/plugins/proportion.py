@@ -231,6 +231,12 @@ class Proportion(LastingPlugin):
 
     # -- gangs -------------------------------------------------------------------------------
 
+    def _left(self, row: int) -> Ints:
+        """What gangs may still need that enter a queue."""
+        left: Ints = self._division.ceilings.highest[row] - self._held(row)
+        left += self._session.shares.elastic[row]
+        return left
+
     def _held(self, row: int) -> Ints:
         """What a queue holds and reserves."""
         shares = self._session.shares
@@ -241,36 +247,27 @@ class Proportion(LastingPlugin):
 
     def _vote(self, job: JobInfo) -> Vote | Refusal:
         """Let gangs in as long as what they need at least fits below the limit of the queue."""
-        row = job.row
-        used, limits = (
-            self._held(row) - self._session.shares.elastic[row],
-            self._division.ceilings.highest[row],
-        )
-        away = np.where(limits < self._capability[row], self._needed_away[row], 0)
-        used, limits = used - away, limits - away
-        found = shortages(self._session, job, used, limits)
-        if not found:
+        left = self._left(job.row)
+        if not lacks(job, left.tolist()):
             return Vote.PERMIT
         yielding = self._session.yielding(job)
-        if not shortages(self._session, job, used - yielding, limits):
+        if np.count_nonzero(yielding) and not lacks(job, (left + yielding).tolist()):
             return Vote.PERMIT
-        return partial(self._reason, job, found, limits)
+        return partial(self._reason, job, left)
 
     def _room_to_enter(self, job: JobInfo) -> Ints:
-        row = job.row
-        room: Ints = self._division.ceilings.highest[row] - self._held(row)
-        room += self._session.shares.elastic[row]
-        room += self._session.yielding(job)
-        room[PODS] = UNLIMITED
-        return room
+        return self._left(job.row) + self._session.yielding(job)
 
     def _room_to_reclaim(self, job: JobInfo) -> Ints:
         room: Ints = self._division.rights[job.row] - self._held(job.row)
-        room[PODS] = UNLIMITED
         return room
 
-    def _reason(self, job: JobInfo, found: Sequence[Deficit], limits: Ints) -> Reason:
+    def _reason(self, job: JobInfo, left: Ints) -> Reason:
         row, total = job.row, self._session.total()
+        highest = self._division.ceilings.highest[row]
+        away = np.where(highest < self._capability[row], self._needed_away[row], 0)
+        limits = highest - away
+        found = shortages(self._session, job, limits - left, limits)
         is_whole = all(0 < total[at] <= limits[at] for at in np.flatnonzero(job.minimum))
         name = f"queue {job.queue}" + (", which may use the whole cluster" if is_whole else "")
         plain = f"{name}: {deficit_text(found, 'used or reserved')}"

@@ -6,7 +6,7 @@ must agree, and votes count tier by tier.
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import groupby, pairwise
 from typing import TypeVar
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from pumice.api.meta import parse_time
 from pumice.api.queues import Queue
+from pumice.scheduler.explain.deficits import lacks
 from pumice.scheduler.model.axis import Axis, Bools, Ints
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.rows import TouchedRows
@@ -226,9 +227,8 @@ class PluginAnswers:
         ]
         if not rooms:
             return []
-        needs = np.array([job.minimum for job in jobs])
-        exceeds = ((needs > np.minimum.reduce(rooms)) & (needs > 0)).any(axis=1)
-        return [jobs[place] for place in exceeds.nonzero()[0].tolist()]
+        room = reduce(np.minimum, rooms).tolist()
+        return [job for job in jobs if lacks(job, room)]
 
     def enter(self, job: JobInfo) -> None:
         """Tell plugins that a job has entered its queue."""

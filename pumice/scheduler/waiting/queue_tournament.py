@@ -46,17 +46,17 @@ class _Leaf(_TreeNode):
 
     Attributes:
         queue: The queue.
-        outermost: The outermost group that it is in.
+        outermost: The outermost group that it is in; set once it is in the tree.
         key: Its key when it was last compared.
         taken: The moment of that; -1 if it has none.
     """
 
     __slots__ = ("key", "outermost", "queue", "taken")
 
-    def __init__(self, queue: Queue, outermost: "_QueueGroup") -> None:
+    def __init__(self, queue: Queue) -> None:
         super().__init__()
         self.queue = queue
-        self.outermost = outermost
+        self.outermost: _QueueGroup
         self.key: SortKey = None
         self.taken = -1
 
@@ -108,6 +108,7 @@ class QueueTournament:
         self._epochs = epochs
         self._seen: list[int] = []
         self._leaves: dict[str, _Leaf] = {}
+        self._new: list[_Leaf] = []
         self._root = _QueueGroup()
         self._top: _TreeNode | None = None
         self._moved: dict[str, None] = {}
@@ -120,7 +121,11 @@ class QueueTournament:
     def push(self, queue: Queue) -> None:
         """Add a queue that does not wait."""
         name = queue.metadata.name
-        leaf = self._leaves.get(name) or self._enter(queue)
+        leaf = self._leaves.get(name)
+        if leaf is None:
+            leaf = self._leaves[name] = _Leaf(queue)
+            self._new.append(leaf)
+            self._top = None
         leaf.queue, leaf.first = queue, leaf
         self._waiting += 1
         self._moved[name] = None
@@ -131,10 +136,14 @@ class QueueTournament:
         Raises:
             IndexError: No queue waits.
         """
-        is_current = not self._moved and self._read == len(self._decided) and not self._epochs
-        if self._top is None or not (is_current or len(self._leaves) == 1):
-            self._settle()
-        leaf = self._top.first if self._top is not None else None
+        top: _TreeNode | None
+        if len(self._leaves) == 1:
+            (top,) = self._leaves.values()
+        else:
+            if self._top is None or self._moved or self._epochs or self._read != len(self._decided):
+                self._settle()
+            top = self._top
+        leaf = top.first if top is not None else None
         if leaf is None:
             raise IndexError("no queue waits")
         return leaf.queue
@@ -152,18 +161,6 @@ class QueueTournament:
         return queue
 
     # -- the tree ----------------------------------------------------------------------------
-
-    def _enter(self, queue: Queue) -> _Leaf:
-        """Put a queue that was never there into its groups; the nodes are made when the first one is asked for."""
-        group = self._root
-        outermost: _QueueGroup | None = None
-        for name in self._path(queue.metadata.name):
-            group = group.groups.get(name) or group.groups.setdefault(name, _QueueGroup())
-            outermost = outermost or group
-        leaf = self._leaves[queue.metadata.name] = _Leaf(queue, outermost or _QueueGroup())
-        group.nodes.append(leaf)
-        self._top = None
-        return leaf
 
     def _settle(self) -> None:
         """Let the queues play about which anything was decided, or that came or went."""
@@ -189,6 +186,9 @@ class QueueTournament:
         self._moment += 1
         for leaf in self._leaves.values():
             leaf.taken = -1
+        for leaf in self._new:
+            self._enter(leaf)
+        self._new.clear()
         groups = [self._root]
         for group in groups:  # grows: groups before those in them
             groups.extend(group.groups.values())
@@ -196,6 +196,15 @@ class QueueTournament:
             tops = [inner.top for inner in group.groups.values() if inner.top is not None]
             group.top = self._joined([*group.nodes, *tops])
         self._top = self._root.top
+
+    def _enter(self, leaf: _Leaf) -> None:
+        """Put a queue that was never there into its groups; a queue without groups is one by itself."""
+        group, outermost = self._root, None
+        for name in self._path(leaf.queue.metadata.name):
+            group = group.groups.get(name) or group.groups.setdefault(name, _QueueGroup())
+            outermost = outermost or group
+        leaf.outermost = outermost or _QueueGroup()
+        group.nodes.append(leaf)
 
     def _joined(self, nodes: list[_TreeNode]) -> _TreeNode | None:
         """The node above all of these, by halves."""
