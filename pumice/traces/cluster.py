@@ -17,7 +17,6 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from pumice.api import keys
-from pumice.api.jobs import Job
 from pumice.api.meta import Raw, format_time
 from pumice.api.pods import ContainerState, ContainerStatus, Pod, PodStatus, Terminated
 from pumice.api.raw import key_in
@@ -25,7 +24,7 @@ from pumice.plugins import Registry
 from pumice.scheduler import Config, CycleResult
 from pumice.scheduler.model.report_times import ReportDelays
 from pumice.scheduler.simulate import ClusterObjects, Simulation
-from pumice.traces.controlled_job import ControlledJob, job_of
+from pumice.traces.controlled_job import ControlledJob, PlainKind, job_of
 from pumice.traces.jobs import ControlledJobs
 
 MOST_CYCLES = 1000
@@ -158,7 +157,7 @@ class VirtualCluster:
         ending: Ending,
         groups: Mapping[str, Raw] | None = None,
         pods: Iterable[Pod] = (),
-        plain: Job | None = None,
+        plain: PlainKind | None = None,
     ) -> ControlledJob:
         """Take in a Job that is admitted.
 
@@ -167,7 +166,7 @@ class VirtualCluster:
             ending: How its pods end.
             groups: PodGroups that exist, by `namespace/name`.
             pods: Its pods that exist.
-            plain: A Job that differs from it in metadata at most, complete, if it is plain (`plain_jobs`).
+            plain: Its kind, if it is plain.
         """
         job = self.jobs.add(raw, groups, plain)
         self.jobs.take(pods)

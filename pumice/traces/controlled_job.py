@@ -30,6 +30,21 @@ class SeenByPass(NamedTuple):
     moment: float
 
 
+class PlainKind:
+    """Plain Jobs (`plain_jobs`) that differ in metadata at most.
+
+    Attributes:
+        job: One of them, complete.
+        group_spec: The spec of their PodGroups, once one was made.
+    """
+
+    __slots__ = ("group_spec", "job")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.group_spec: Raw | None = None
+
+
 class ControlledJob:
     """A Job and what it owns.
 
@@ -45,7 +60,7 @@ class ControlledJob:
         specs: Specs of its pods, as they are built and as they are read; equal ones are read once.
         group_status: Newest status of its PodGroup; None if it is not known.
         read_status: The one that its last pass has read, which `group` has.
-        plain: A Job that differs from it in metadata at most, complete, while it is plain (`plain_jobs`); else None.
+        plain: Its kind while it is plain; else None.
         seen: What passes would have seen that were put off, in order.
     """
 
@@ -65,7 +80,7 @@ class ControlledJob:
         "specs",
     )
 
-    def __init__(self, raw: Raw, groups: Mapping[str, Raw], plain: Job | None = None) -> None:
+    def __init__(self, raw: Raw, groups: Mapping[str, Raw], plain: PlainKind | None = None) -> None:
         """Take in a Job, and its PodGroup if it is among those that exist."""
         metadata = {"namespace": "default", "uid": NO_UID} | raw["metadata"]
         name = pod_group_name(metadata["name"], metadata["uid"])

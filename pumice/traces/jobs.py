@@ -7,7 +7,6 @@ phase of its PodGroup has and with it what passes read, and at the moment that a
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from pumice.api.jobs import Job
 from pumice.api.meta import Raw
 from pumice.api.nodes import PodPriorities, PriorityClass, values_of
 from pumice.api.podgroups import PodGroupStatus
@@ -20,7 +19,7 @@ from pumice.controller.jobs.situation import LIMITS, Limits, Observed
 from pumice.controller.plan import DeleteObject, Plan, Step, UpdateObject
 from pumice.plugins import Registry
 from pumice.traces import plain_jobs
-from pumice.traces.controlled_job import ControlledJob, SeenByPass, job_of
+from pumice.traces.controlled_job import ControlledJob, PlainKind, SeenByPass, job_of
 from pumice.traces.plan_execution import ControllerChanges, PlanExecution
 
 ALL_AT_ONCE = Limits(window=LIMITS.max_pods)
@@ -71,14 +70,14 @@ class ControlledJobs:
     # -- what happens ------------------------------------------------------------------------
 
     def add(
-        self, raw: Raw, groups: Mapping[str, Raw] | None = None, plain: Job | None = None
+        self, raw: Raw, groups: Mapping[str, Raw] | None = None, plain: PlainKind | None = None
     ) -> ControlledJob:
         """Take in a Job that is admitted.
 
         Args:
             raw: The Job.
             groups: PodGroups that exist, by `namespace/name`.
-            plain: A Job that differs from it in metadata at most, complete, if it is plain (`plain_jobs`) and dropped when it is over.
+            plain: Its kind, if it is plain and dropped when it is over.
         """
         job = ControlledJob(raw, groups or {}, plain)
         if (queue := self._queues.get(job.queue)) is not None and queue.spec.extend_clusters:
@@ -181,8 +180,8 @@ class ControlledJobs:
             plain_jobs.complete(job)
             changes.jobs[job.key] = job
             return True
-        if (plan := plain_jobs.put_off(job, self._priorities, now)) is not None:
-            self._execution.carry_out(plan, job, changes, now)
+        assert job.plain is not None
+        if plain_jobs.put_off(job, job.plain, self._execution, self._priorities, changes, now):
             return True
         seen, job.seen, job.plain = job.seen, [], None
         for each in seen:

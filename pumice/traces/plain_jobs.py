@@ -8,20 +8,22 @@ if all pods succeed, none need be made to know that the Job is complete.
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from pumice.api import keys
 from pumice.api.jobs import Job, Task
-from pumice.api.kinds import POD, POD_GROUP
 from pumice.api.meta import ObjectMeta, Raw, controller_of
+from pumice.api.names import pod_name
+from pumice.api.pods import Pod
 from pumice.controller.jobs import job_group
 from pumice.controller.jobs.phases import COMPLETED, PENDING, RUNNING, NextPhase, judge
 from pumice.controller.jobs.pods import build
 from pumice.controller.jobs.situation import LIMITS
 from pumice.controller.jobs.status import Counts, facts
 from pumice.controller.jobs.subject import min_available
-from pumice.controller.plan import CreateObject, Plan
 from pumice.controller.podgroups import ADMITTED
-from pumice.traces.controlled_job import ControlledJob, SeenByPass
+from pumice.traces.controlled_job import ControlledJob, PlainKind, SeenByPass
+from pumice.traces.plan_execution import ControllerChanges, PlanExecution
 
 _NEW, _HAS_GROUP, _HAS_PODS, _RUNS = range(4)
 """How many passes over a Job were put off."""
@@ -52,37 +54,73 @@ def _counts(job: Job, phase: str) -> Counts:
     return Counts(0, running, job.replicas - running, 0, 0, 0, tasks)
 
 
-def put_off(job: ControlledJob, priorities: Mapping[str, int], now: float) -> Plan | None:
-    """The plan of a pass that is put off, without the status; None if this one cannot be, because something else has happened.
+def put_off(
+    job: ControlledJob,
+    kind: PlainKind,
+    execution: PlanExecution,
+    priorities: Mapping[str, int],
+    changes: ControllerChanges,
+    now: float,
+) -> bool:
+    """Do what a pass would do that is put off, but for the status; False if this one cannot be, because something else has happened.
 
     Args:
         job: A plain Job.
+        kind: Its kind.
+        execution: Creates objects.
         priorities: PriorityClass values by name.
+        changes: Gets what is created.
         now: The moment, UNIX seconds.
     """
-    like = job.plain
-    assert like is not None
     stage = len(job.seen)
-    steps: list[CreateObject] = []
+    seen = SeenByPass(tuple(job.pods.values()), job.group, now)
     if stage == _NEW and not job.pods and job.group is None:
-        steps = [CreateObject(POD_GROUP, job_group.wanted(_named(job, like), priorities))]
+        if kind.group_spec is None:
+            kind.group_spec = job_group.wanted_spec(kind.job, priorities)
+        group = job_group.with_spec(_named(job, kind), kind.group_spec)
+        execution.create_group(group, job, changes)
     elif stage == _HAS_GROUP and not job.pods and _is_admitted(job):
-        named = _named(job, like)
-        steps = [
-            CreateObject(POD, build(named, task, index, _as_it_is))
-            for task in like.tasks
-            for index in range(task.size)
-        ]
-    elif stage != _HAS_PODS or not (_are_all(job, like, "Running") and _are_own(job)):
-        return None
-    job.seen.append(SeenByPass(tuple(job.pods.values()), job.group, now))
-    return Plan.of(steps)
+        named = _named(job, kind)
+        for task in named.tasks:
+            _create_pods(named, task, job, execution, changes, now)
+    elif stage != _HAS_PODS or not (_are_all(job, kind, "Running") and _are_own(job)):
+        return False
+    job.seen.append(seen)
+    return True
+
+
+def _create_pods(
+    named: Job,
+    task: Task,
+    job: ControlledJob,
+    execution: PlanExecution,
+    changes: ControllerChanges,
+    now: float,
+) -> None:
+    """Create the pods of a task; only their partition, if they have one, does not follow from the first one and their index."""
+    first: Pod | None = None
+    for index in range(task.size):
+        if first is None or task.partition_policy is not None:
+            pod = build(named, task, index, _as_it_is)
+            first = execution.create_pod(pod, job, changes, now)
+        else:
+            execution.add_pod(replica(first, named, task, index), job, changes)
+
+
+def replica(first: Pod, job: Job, task: Task, index: int) -> Pod:
+    """The pod of another replica of a task than the first one, if it has no partitions."""
+    meta, number = first.metadata, {keys.TASK_INDEX: str(index)}
+    name = pod_name(job.metadata.name, task.name, index)
+    labels, annotations = (meta.labels or {}) | number, (meta.annotations or {}) | number
+    uid = f"{meta.namespace}-{name}"
+    meta = replace(meta, name=name, uid=uid, labels=labels, annotations=annotations)
+    return replace(first, metadata=meta)
 
 
 def has_succeeded(job: ControlledJob) -> bool:
     """Whether all pods of a plain Job ran together, and all of them have succeeded."""
-    like = job.plain
-    return like is not None and len(job.seen) == _RUNS and _are_all(job, like, "Succeeded")
+    kind = job.plain
+    return kind is not None and len(job.seen) == _RUNS and _are_all(job, kind, "Succeeded")
 
 
 def complete(job: ControlledJob) -> None:
@@ -90,9 +128,9 @@ def complete(job: ControlledJob) -> None:
     job.raw = job.raw | {"status": {"state": {"phase": COMPLETED}}}
 
 
-def _named(job: ControlledJob, like: Job) -> Job:
+def _named(job: ControlledJob, kind: PlainKind) -> Job:
     """The Job, decoded; its kind is."""
-    return msgspec.structs.replace(like, metadata=msgspec.convert(job.raw["metadata"], ObjectMeta))
+    return replace(kind.job, metadata=msgspec.convert(job.raw["metadata"], ObjectMeta))
 
 
 def _as_it_is(_task: Task, _index: int, pod: Raw) -> Raw:
@@ -103,9 +141,9 @@ def _is_admitted(job: ControlledJob) -> bool:
     return job.group_status is not None and job.group_status.phase in ADMITTED
 
 
-def _are_all(job: ControlledJob, like: Job, phase: str) -> bool:
+def _are_all(job: ControlledJob, kind: PlainKind, phase: str) -> bool:
     pods = job.pods.values()
-    return len(pods) == like.replicas and all(pod.status.phase == phase for pod in pods)
+    return len(pods) == kind.job.replicas and all(pod.status.phase == phase for pod in pods)
 
 
 def _are_own(job: ControlledJob) -> bool:

@@ -104,14 +104,9 @@ class PlanExecution:
                 job.raw = job.raw | {"status": status}
                 changes.jobs[job.key] = job
             case CreateObject(kind, manifest) if kind == POD:
-                key = key_in(manifest)
-                if key not in self.taken:
-                    self.taken.add(key)
-                    job.pods[key] = changes.pods[key] = self._created(manifest, job, now)
+                self.create_pod(manifest, job, changes, now)
             case CreateObject(kind, manifest) if kind == POD_GROUP:
-                created = job.raw["metadata"].get("creationTimestamp")
-                born = {"creationTimestamp": created} if created else {}
-                self._put_group(job, manifest | {"metadata": manifest["metadata"] | born}, changes)
+                self.create_group(manifest, job, changes)
             case CreateObject(_, manifest, secret):
                 # A Secret without keys would be deleted and created in every pass; scheduling needs no real ones.
                 made = with_placeholders(manifest, secret) if secret is not None else manifest
@@ -133,6 +128,29 @@ class PlanExecution:
                 self._delete(step, job, changes)
             case _:
                 pass  # events, and claims
+
+    def create_group(self, manifest: Raw, job: ControlledJob, changes: ControllerChanges) -> None:
+        """Create the PodGroup of a Job; it counts as old as the Job."""
+        created = job.raw["metadata"].get("creationTimestamp")
+        born = {"creationTimestamp": created} if created else {}
+        self._put_group(job, manifest | {"metadata": manifest["metadata"] | born}, changes)
+
+    def create_pod(
+        self, manifest: Raw, job: ControlledJob, changes: ControllerChanges, now: float
+    ) -> Pod | None:
+        """Create a pod, as the API server would show it; None if its name is taken."""
+        if key_in(manifest) in self.taken:
+            return None
+        pod = self._created(manifest, job, now)
+        self.add_pod(pod, job, changes)
+        return pod
+
+    def add_pod(self, pod: Pod, job: ControlledJob, changes: ControllerChanges) -> None:
+        """Add a pod as the API server shows it, unless its name is taken."""
+        key = pod.metadata.key
+        if key not in self.taken:
+            self.taken.add(key)
+            job.pods[key] = changes.pods[key] = pod
 
     def _put_group(self, job: ControlledJob, group: Raw, changes: ControllerChanges) -> None:
         key = key_in(group)

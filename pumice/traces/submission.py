@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from pumice.api.jobs import Job
 from pumice.api.kinds import JOB
 from pumice.api.meta import ObjectMeta, Raw
 from pumice.api.nodes import PriorityClass
@@ -20,6 +19,7 @@ from pumice.api.queues import Queue, QueueSpec
 from pumice.api.requests import Amounts, pod_requests
 from pumice.controller.jobs.subject import UnusableError, min_available, read
 from pumice.scheduler.simulate import ClusterObjects
+from pumice.traces.controlled_job import PlainKind
 from pumice.traces.plain_jobs import is_plain
 from pumice.traces.trace import Trace, TraceJob
 
@@ -112,7 +112,7 @@ class JobKind(msgspec.Struct, frozen=True):
         tasks: Indexes of their tasks, by name.
         requests: What a pod of each task requests.
         specs: The spec of a pod of each task.
-        plain: One of them, complete, if they are plain (`plain_jobs`).
+        plain: What they are as plain Jobs, if they are plain.
     """
 
     raw: Raw | None
@@ -121,7 +121,7 @@ class JobKind(msgspec.Struct, frozen=True):
     tasks: dict[str, int] = {}
     requests: tuple[Amounts, ...] = ()
     specs: tuple[PodSpec, ...] = ()
-    plain: Job | None = None
+    plain: PlainKind | None = None
 
     def named(self, name: str, created: str) -> Raw:
         """One of the Jobs."""
@@ -144,7 +144,7 @@ class JobKind(msgspec.Struct, frozen=True):
         for each in requests:
             del each["pods"]
         tasks = {task.name: place for place, task in enumerate(job.tasks)}
-        plain = job if is_plain(job) else None
+        plain = PlainKind(job) if is_plain(job) else None
         return cls(answer.job, [], min_available(job), tasks, requests, specs, plain)
 
 

@@ -1,4 +1,4 @@
-"""Passes that are left out for Jobs to which nothing happens: a run is the same as with all of them."""
+"""Passes that are left out for Jobs to which nothing happens, and pods that are made after the first one of their task: a run is the same without either."""
 
 from collections.abc import Iterator
 from random import Random
@@ -9,10 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pumice.api import keys
 from pumice.api.jobs import Job
+from pumice.api.meta import ObjectMeta
+from pumice.api.nodes import PodPriorities, PriorityClass
+from pumice.controller.jobs.pods import build
 from pumice.controller.jobs.subject import read
 from pumice.traces import submission
-from pumice.traces.plain_jobs import is_plain
+from pumice.traces.controlled_job import ControlledJob
+from pumice.traces.plain_jobs import is_plain, replica
+from pumice.traces.plan_execution import ControllerChanges, PlanExecution
 from pumice.traces.records import Past
 from pumice.traces.trace import TraceJob
 from tests.kit.builders import job as manifest_of
@@ -22,7 +28,7 @@ from tests.kit.traces import cluster_of, ran, trace_job
 
 
 def drawn(seed: int) -> list[TraceJob]:
-    """Jobs of two queues and three priorities: some fail, some start with a part of their pods, some restart what fails."""
+    """Jobs of two queues and three priorities: some fail, some start with a part of their pods, some restart what fails, some have partitions."""
     draw = Random(seed)
     jobs = []
     for number in range(20):
@@ -35,9 +41,16 @@ def drawn(seed: int) -> list[TraceJob]:
             "queue": draw.choice(("a", "b")),
             "fails": draw.random() < 0.2,
         }
-        spec = manifest_of("", [task("main", replicas, cpu="1")], policies=policies)["spec"]
+        main = task("main", replicas, cpu="1")
+        if partitions := replicas > 1 and draw.random() < 0.2:
+            main["partitionPolicy"] = {
+                "totalPartitions": replicas,
+                "partitionSize": 1,
+                "minPartitions": 2,
+            }
+        spec = manifest_of("", [main], policies=policies)["spec"]
         given = {"spec": spec | {"minAvailable": fields["min"], "queue": fields["queue"]}}
-        if policies:
+        if policies or partitions:
             fields["manifest"] = given
         submit = draw.choice((draw.randrange(60), draw.random() * 60))
         jobs.append(trace_job(f"job-{number}", submit, draw.random() * 30, **fields))
@@ -59,6 +72,25 @@ def test_a_run_is_as_with_all_passes(seed: int) -> None:
     assert msgspec.to_builtins(found.jobs) == msgspec.to_builtins(expected.jobs)
     assert found.samples == expected.samples
     assert found.cycles == expected.cycles
+
+
+def test_the_pods_of_a_task_are_as_if_each_was_built() -> None:
+    template = {"labels": {"a": "b"}, "annotations": {keys.TASK_INDEX: "of a user"}}
+    worker = task("w", 3, cpu="1")
+    worker["template"] |= {"metadata": template}
+    job = read(manifest_of("a", [task("v", 2), worker], priorityClassName="high"))
+    classes = [PriorityClass(metadata=ObjectMeta(name="high"), value=7)]
+    for each in job.tasks:
+        execution = PlanExecution(lambda pod: pod, PodPriorities(classes))
+        owner, changes = ControlledJob(msgspec.to_builtins(job), {}), ControllerChanges()
+        made = [
+            execution.create_pod(
+                build(job, each, index, lambda *given: given[2]), owner, changes, 1e9
+            )
+            for index in range(each.size)
+        ]
+        assert made[0] is not None
+        assert made == [replica(made[0], job, each, index) for index in range(each.size)]
 
 
 def kinds() -> Iterator[tuple[str, bool, Job]]:
