@@ -164,9 +164,11 @@ class QueueTable:
     def _count(self, job: JobInfo, sign: int) -> None:
         row = job.row
         self.jobs[row] += sign
-        self.allocated[row] += sign * job.allocated
-        self.pending[row] += sign * job.pending
-        self.tree[self.paths[row]] += sign * job.allocated
+        if job.counted:
+            self.allocated[row] += sign * job.allocated
+            self.tree[self.paths[row]] += sign * job.allocated
+        if job.has_pending:
+            self.pending[row] += sign * job.pending
         if job.reserved is not None and job.elastic is not None:
             self._reserved[row] += sign * job.reserved
             self._elastic[row] += sign * job.elastic

@@ -176,7 +176,7 @@ class ShapeTable:
             asked.scored,
             asked.placement,
             asked.host_ports,
-            tuple([f"{meta.namespace}/{name}" for name, _ in claims]),
+            tuple([f"{meta.namespace}/{name}" for name, _ in claims]) if claims else (),
             asked.hard_rules,
             _is_revocable(meta),
             peer_rules(pod),

@@ -96,8 +96,6 @@ Natural = tuple[str | int, ...]
 
 _DIGITS = re.compile(r"([0-9]+)")
 
-_PARTS_WITH_INDEX = 3
-
 _LONGEST_NAME = 253
 
 _LONGEST_DURATION = 101
@@ -200,7 +198,7 @@ class TaskInfo:
             asks = meta.annotation(keys.QUEUE_ALLOCATION_GATE) == "true"
             self.is_held = opens_gates and asks and gates == [keys.QUEUE_ALLOCATION_GATE]
             self.gates = "" if self.is_held else listed(gates, most=_LONGEST_GATES)
-        self.order = _order(meta.name, meta.creation_timestamp)
+        self.order = order_of(meta.name, meta.creation_timestamp)
         self.uid = meta.uid
         self.version = meta.resource_version
         self.shown = self.status = status_of(pod)
@@ -300,9 +298,24 @@ def _priority(pod: Pod) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _order(name: str, created: str | None) -> tuple[int, float, Natural]:
-    """What the order falls back to; a pod is shown several times soon after it was created."""
-    return trailing_index(name), parse_time(created) or 0.0, natural(name)
+def order_of(name: str, created: str | None) -> tuple[int, float, Natural]:
+    """What the order falls back to; a pod is shown several times soon after it was created.
+
+    The number after the last dash of `job-task-3` comes first, 0 for a name of fewer than three parts: Volcano compares it
+    where no plugin decides the order of two pods, before it compares their age.
+    """
+    age = parse_time(created) or 0.0
+    stem, dash, last = name.rpartition("-")
+    if not (dash and last.isascii() and last.isdigit()):
+        return 0, age, natural(name)
+    number = _number(last)
+    return number if "-" in stem else 0, age, (*_stem(stem), number, "")
+
+
+@lru_cache(maxsize=256)
+def _stem(name: str) -> Natural:
+    """The beginning of such a key, up to a dash that follows; pods of a task have the same."""
+    return natural(f"{name}-")
 
 
 def natural(name: str) -> Natural:
@@ -310,17 +323,6 @@ def natural(name: str) -> Natural:
     parts: list[str | int] = [*_DIGITS.split(name)]
     parts[1::2] = [_number(str(part)) for part in parts[1::2]]
     return tuple(parts)
-
-
-def trailing_index(name: str) -> int:
-    """The number after the last dash of `job-task-3`, 0 for a name of fewer than three parts.
-
-    Volcano compares it where no plugin decides the order of two pods, before it compares their age.
-    """
-    parts = name.split("-")
-    if len(parts) < _PARTS_WITH_INDEX or not _DIGITS.fullmatch(parts[-1]):
-        return 0
-    return _number(parts[-1])
 
 
 def _number(digits: str) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pumice.scheduler.model.tasks import natural, trailing_index
+from pumice.scheduler.model.tasks import natural, order_of
 
 
 def test_numbers_in_names_are_numbers() -> None:
@@ -12,13 +12,16 @@ def test_numbers_in_names_are_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("name", "index"),
-    [("job-worker-12", 12), ("a-b-c-3", 3), ("web-3", 0), ("web", 0), ("job-worker-x", 0), ("", 0)],
-)
+    [
+        ("job-worker-12", 12), ("job-7-worker-012", 12), ("a-b-c-3", 3), ("a--3", 3), ("web-3", 0), ("-3", 0), ("web", 0),
+        ("job-worker-x", 0), ("job-worker-x3", 0), ("job-worker-\N{SUPERSCRIPT TWO}", 0), ("", 0),
+    ],
+)  # fmt: skip
 def test_index_of_a_pod(name: str, index: int) -> None:
-    assert trailing_index(name) == index
+    assert order_of(name, "1970-01-01T00:00:05Z") == (index, 5.0, natural(name))
 
 
 def test_names_of_thousands_of_digits_have_an_order() -> None:
     """Files of simulations may have such names."""
     assert sorted(["a-" + "9" * 5_000, "a-9", "a-x"], key=natural)[:1] == ["a-9"]
-    assert trailing_index("a-b-" + "9" * 5_000) > 0
+    assert order_of("a-b-" + "9" * 5_000, None)[0] > 0
