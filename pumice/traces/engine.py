@@ -135,13 +135,14 @@ class TraceRun:
         for job, record in self._stories.unfinished():
             reason = pending.get(cluster.jobs.jobs[job].group_key)
             record.reason = "" if reason is None else without_uids(reason.summary)
+        samples = self._sampler.samples
         return Past(
             jobs=self._records,
-            samples=self._sampler.samples,
+            samples=samples,
             nodes=list(self._names),
             capacity=self._sampler.capacity(),
             resources=self._sampler.resources,
-            end=moments[-1] if (moments := self._sampler.samples.moments) else 0.0,
+            end=samples.moments[-1] if samples.moments else 0.0,
             cycles=cluster.cycles,
             decision_seconds=cluster.decision_seconds,
             is_whole=self._next_moment() is None and not cluster.is_in_circles,

@@ -33,10 +33,9 @@ _Look = tuple[Bools, tuple[Need, ...]]
 
 
 class Sampler:
-    """Takes samples.
+    """Takes samples; the queues stay as they are at its beginning.
 
     Attributes:
-        samples: Those taken so far.
         resources: The resources that are sampled: those that jobs request, as far as nodes have them.
     """
 
@@ -54,16 +53,17 @@ class Sampler:
         found = [column for column in columns.values() if column is not None]
         self._columns = np.array(found, np.int64)
         self._nothing = np.zeros(len(found), np.int64)
+        self._factors = np.array([1 if each == CPU else _MILLI for each in found], np.int64)
         self._rows: Rows | None = None
         self._there = self._nothing
-        self._factors = np.array([1 if each == CPU else _MILLI for each in found], np.int64)
-        self.samples = samples = Samples()
-        tables = (samples.used, samples.capacity, samples.unusable)
-        self._totals = [each for table in tables for each in _columns(table, self.resources)]
-        self._three = np.tile(self._factors, len(tables))
-        self._all = [*self._totals]
+        self._queues = state.shares.names
         self._figures: QueueValues | None = None
-        self._deserved: list[list[int]] = []
+        self._deserved = self._undeserved = np.zeros(len(found) * len(self._queues), np.int64)
+        self._all_factors = np.tile(self._factors, 3 + 2 * len(self._queues))
+        self._width = len(self._all_factors) + len(self._queues)
+        self._moments = array("d")
+        self._numbers = array("q")
+        self._words: dict[str, array[int]] = {}
         self._masks: dict[bytes, Bools] = {}
         self._looks: dict[frozenset[PodKind], list[_Look]] = {}
 
@@ -86,8 +86,8 @@ class Sampler:
             now: The moment.
             kinds: Kinds of the pods of a waiting gang, by its key.
         """
-        samples, state = self.samples, self._state
-        rows = state.nodes.rows()
+        state = self._state
+        rows, tree, figures = state.nodes.rows(), state.shares.tree, state.figure("deserved")
         words: Counter[str] = Counter()
         queues: Counter[str] = Counter()
         waiting: set[PodKind] = set()
@@ -95,49 +95,45 @@ class Sampler:
             words[reason.reason] += 1
             queues[state.jobs[key].queue] += 1
             waiting.update(kinds(key))
-        if samples.moments and samples.moments[-1] == now:
-            samples.moments.pop()
-            for column in self._all:
+        if self._moments and self._moments[-1] == now:
+            self._moments.pop()
+            del self._numbers[-self._width :]
+            for column in self._words.values():
                 column.pop()
-        place = len(samples.moments)
-        samples.moments.append(now)
         if rows is not self._rows:
             self._rows, self._there = rows, rows.allocatable.sum(axis=0)[self._columns]
-        held = rows.used.sum(axis=0)[self._columns]
-        values = np.concatenate([held, self._there, self._idle(rows, waiting)])
-        _put(self._totals, (values * self._three).tolist())
-        for word in sorted(words.keys() - samples.waiting.keys()):
-            samples.waiting[word] = column = array("q", bytes(8 * place))
-            self._all.append(column)
-        for word, column in samples.waiting.items():
-            column.append(words[word])
-        self._sample_queues(place, queues)
-
-    def _sample_queues(self, place: int, waiting: Counter[str]) -> None:
-        shares, figures = self._state.shares, self._state.figure("deserved")
-        used = (shares.tree[:, self._columns] * self._factors).tolist()
         if figures is not self._figures and figures is not None:
-            whole = np.floor(figures[:, self._columns]).astype(np.int64)
-            self._deserved = (whole * self._factors).tolist()
-        self._figures = figures
-        deserved = None if figures is None else self._deserved
-        for row, name in enumerate(shares.names):
-            queue = self.samples.queues.get(name)
-            if queue is None:
-                queue = self.samples.queues[name] = QueueSamples()
-                self._open(place, [*_columns(queue.used, self.resources), queue.waiting])
-            if deserved is not None and not queue.deserved:
-                self._open(place, _columns(queue.deserved, self.resources))
-            _put(queue.used.values(), used[row])
-            queue.waiting.append(waiting[name])
-            if deserved is not None:
-                _put(queue.deserved.values(), deserved[row])
+            self._figures = figures
+            self._deserved = np.floor(figures[:, self._columns]).astype(np.int64).ravel()
+        held, of_queues = rows.used.sum(axis=0)[self._columns], tree[:, self._columns].ravel()
+        deserved = self._undeserved if figures is None else self._deserved
+        amounts = [held, self._there, self._idle(rows, waiting), of_queues, deserved]
+        for word in sorted(words.keys() - self._words.keys()):
+            self._words[word] = array("q", bytes(8 * len(self._moments)))
+        self._moments.append(now)
+        self._numbers.frombytes((np.concatenate(amounts) * self._all_factors).tobytes())
+        self._numbers.extend([queues[name] for name in self._queues])
+        for word, column in self._words.items():
+            column.append(words[word])
 
-    def _open(self, place: int, columns: Iterable["array[int]"]) -> None:
-        """Begin columns of which nothing was known until now."""
-        for column in columns:
-            column.frombytes(bytes(8 * place))
-            self._all.append(column)
+    @property
+    def samples(self) -> Samples:
+        """Those taken so far."""
+        table = np.array(self._numbers, np.int64).reshape(-1, self._width)
+        columns = iter([array("q", column.tobytes()) for column in table.T])
+
+        def amounts() -> "dict[str, array[int]]":
+            return {name: next(columns) for name in self.resources}
+
+        found = Samples(self._moments[:], amounts(), waiting=self._words)
+        found.capacity, found.unusable = amounts(), amounts()
+        found.queues = {name: QueueSamples(amounts()) for name in self._queues}
+        for queue in found.queues.values():
+            deserved = amounts()
+            queue.deserved = {} if self._figures is None else deserved
+        for queue in found.queues.values():
+            queue.waiting = next(columns)
+        return found
 
     # -- what is idle and cannot be used -------------------------------------------------------
 
@@ -193,14 +189,3 @@ def _takes_less(one: Sequence[Need], other: Sequence[Need]) -> bool:
     """Whether one kind fits wherever another one does, by amounts."""
     amounts = {need.column: need.amount for need in other}
     return all(amounts.get(need.column, 0) >= need.amount for need in one)
-
-
-def _put(columns: Iterable["array[int]"], amounts: Sequence[int]) -> None:
-    for column, amount in zip(columns, amounts, strict=True):
-        column.append(amount)
-
-
-def _columns(table: dict[str, "array[int]"], names: Iterable[str]) -> list["array[int]"]:
-    """Empty columns in a table, by name."""
-    table.update({name: array("q") for name in names})
-    return list(table.values())
