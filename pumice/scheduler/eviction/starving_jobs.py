@@ -65,19 +65,22 @@ class _Starving:
         parked, action = self._session.state.parked.gangs, self._setting.name
         first, end = 0, 1
         while first < len(jobs):
-            yield from [
-                job
-                for job in jobs[first:end]
-                if job.key in told
-                or not (
-                    (job.queue in unhelped and not (job.counted and job.holding))
-                    or (
-                        blind
-                        and (why := parked.get(job.key)) is not None
-                        and why.seeks.get(action) in blind
-                    )
-                )
-            ]
+            some = jobs[first:end]
+            if unhelped:
+                some = [
+                    job
+                    for job in some
+                    if job.queue not in unhelped or job.key in told or (job.counted and job.holding)
+                ]
+            if blind:
+                some = [
+                    job
+                    for job in some
+                    if job.key in told
+                    or (why := parked.get(job.key)) is None
+                    or why.seeks.get(action) not in blind
+                ]
+            yield from some
             first, end = end, 2 * end
 
     def takes_part(self, job: JobInfo) -> bool:
