@@ -105,7 +105,7 @@ class NodeFacts:
         self._marks_are_stale = True
         self._labels: dict[str, LabelColumn] = {}
         self._keys: set[str] | None = None
-        self._nowhere = LabelColumn(table, _NO_LABEL)
+        self._nowhere: LabelColumn | None = None
         self.taint_codes: Ints = np.zeros(0, dtype=np.int64)
         self.unschedulable: Bools = np.zeros(0, dtype=np.bool_)
         self.unready: Bools = np.zeros(0, dtype=np.bool_)
@@ -125,7 +125,7 @@ class NodeFacts:
             self._layout = self._table.layout
             self._labels.clear()
             self._keys = None
-            self._nowhere = LabelColumn(self._table, _NO_LABEL)
+            self._nowhere = None
             self._marks_are_stale = True
             self.version += 1
         if self._marks_are_stale:
@@ -161,6 +161,8 @@ class NodeFacts:
         column = self._labels.get(key)
         if column is None:
             if len(self._labels) >= _MANY_LABELS and key not in self._all_keys():
+                if self._nowhere is None:
+                    self._nowhere = LabelColumn(self._table, _NO_LABEL)
                 return self._nowhere
             column = self._labels[key] = LabelColumn(self._table, key)
         return column

@@ -153,11 +153,12 @@ class NetworkTree:
     def _find_masks(self) -> dict[str, Bools]:
         order = self._table.order
         ready = np.array([each.is_ready for each in order], dtype=np.bool_)
-        row_of = {order[row].name: row for row in np.flatnonzero(ready).tolist()}
         inside: defaultdict[str, list[int]] = defaultdict(list)
-        for name in self._members.holders.keys() & row_of.keys():
-            for holder in self._members.holders[name]:
-                inside[holder].append(row_of[name])
+        if holders := self._members.holders:
+            row_of = {order[row].name: row for row in np.flatnonzero(ready).tolist()}
+            for name in holders.keys() & row_of.keys():
+                for holder in holders[name]:
+                    inside[holder].append(row_of[name])
         found = {"": ready}
         for domain in sorted(self._domains.values()):  # children come first
             mask = found[domain.name] = np.zeros(len(order), dtype=np.bool_)
