@@ -186,7 +186,9 @@ class Surveys:
 
     def note(self, asking: Sequence[Preemptor], rules: EvictionRules) -> Hashable:
         """Note whether any pod may be evicted for pods of a gang, from whatever node; what decides about it."""
-        classes = frozenset([rules.survey_class(each) for each in asking])
+        classes = self._session.state.parked.same(
+            frozenset([rules.survey_class(each) for each in asking])
+        )
         if not any(self._finding(each, rules) for each in asking):
             self.blind.add(classes)
         return classes

@@ -240,6 +240,7 @@ class _RoomBounds:
             rankings: Tell which nodes the fixed filters allow.
         """
         self._numbers = sorted({each.glance[0] for each in woken if each.glance})
+        self._wanted = wanted
         self._kinds = wanted.kinds(self._numbers)
         self._table = table
         self._touched = touched
@@ -251,7 +252,8 @@ class _RoomBounds:
         ] = {}  # with the mask, so that its id stays its own
 
     def _places(self, mask: Bools | None) -> "_Places":
-        return _Places(self._numbers, self._kinds, self._table, self._touched, mask)
+        totals = self._numbers, self._kinds, self._wanted
+        return _Places(*totals, self._table, self._touched, mask)
 
     def lack(self, bounds: Iterable[Bound], queue: str) -> bool:
         """Whether there is room for fewer pods of a gang in a queue than it requires.
@@ -308,11 +310,13 @@ class _Places:
         self,
         numbers: Sequence[int],
         kinds: Kinds,
+        wanted: WantedKinds,
         table: NodeTable,
         touched: Sequence[int],
         mask: Bools | None,
     ) -> None:
         self._kinds = kinds
+        self._wanted = wanted
         self._table = table
         self._touched = touched
         self._mask = mask
@@ -324,7 +328,9 @@ class _Places:
 
     def count(self, needs: Needs) -> int:
         """Places for pods of a kind."""
-        found = self._others.get(needs)
+        found = self.totals.get(self._wanted.number(needs))
+        if found is None:
+            found = self._others.get(needs)
         if found is None:
             if self._most is None:
                 self._most = self._free.max(axis=0, initial=0).tolist()

@@ -25,6 +25,10 @@ class WantedKinds:
     def __len__(self) -> int:
         return len(self._numbers)
 
+    def number(self, needs: Needs) -> int:
+        """The number of a kind; -1 if no gang has it."""
+        return self._numbers.get(needs, -1)
+
     def use(self, needs: Needs) -> int:
         """The number of a kind that one more gang has."""
         number = self._numbers.get(needs)
