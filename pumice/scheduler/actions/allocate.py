@@ -40,6 +40,8 @@ def place_gangs(
     """Place pods of gangs, in the order of queues, gangs and pods; with `only_empty` those without requests, also of overused queues."""
     if "enqueue" in session.view.actions:
         waiting = session.in_queue(waiting)
+    if not waiting:
+        return
     turns = _Turns(session, waiting, only_empty=only_empty)
     answers = session.answers
     lines = answers.by_queue(turns.waiting, turns.takes_part, session.fail)

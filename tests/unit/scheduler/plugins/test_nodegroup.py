@@ -74,6 +74,20 @@ def test_limits_are_kept_current_while_pods_are_placed() -> None:
     assert result.binds == {"c1/p1": "n1", "c1/p2": "n2"}
 
 
+def test_limits_are_those_of_the_queue_as_it_is_when_a_cycle_begins() -> None:
+    """The plugin lasts while no queue has limits; it begins anew with the first ones, and lasts again once they are gone."""
+    scenario = _limited(None)
+    limited = scenario.state.queues["q"]
+    annotations = {"volcano.sh/nodegroup-resource-limits": '{"group1": {"cpu": "1"}}'}
+    with_limits = replace(limited, metadata=replace(limited.metadata, annotations=annotations))
+    for queue, node in ((limited, "n1"), (with_limits, "n2"), (limited, "n1"), (limited, "n1")):
+        scenario.state.set_queue(queue)
+        assert scenario.cycle().binds == {"c1/p1": node}
+        assert (scenario.state.lasting is None) == (queue is with_limits)
+        scenario.state.remove_pod("c1", "p1")
+        scenario.add_pod(POD)
+
+
 def test_an_undone_placement_frees_the_limit_again() -> None:
     """The gang of two does not fit; what it took of the limit tentatively is there for the next one."""
     scenario = _limited('{"group1": {"cpu": "3"}, "group2": {"cpu": "1"}}', minimum=2)
