@@ -14,6 +14,7 @@ instead, so that the shares add up to the cluster (or to the guarantees, if thes
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import fsum
 
 import numpy as np
 
@@ -58,10 +59,10 @@ def _divided(total: float, queues: Sequence[tuple[float, float, float]]) -> list
     """
     part = total / sum([weight for weight, _, _ in queues])
     first = [min(max(part * weight, low), high) for weight, low, high in queues]
-    if (given := sum(first)) > total:
+    if (given := fsum(first)) > total:
         level = _level(total, [(weight, 0.0, low, high) for weight, low, high in queues])
         first = [min(max(level * weight, low), high) for weight, low, high in queues]
-        given = sum(first)
+        given = fsum(first)
     grown = list(zip(queues, first, strict=True))
     level = _level(
         max(total, given), [(weight, low, low, high) for (weight, _, high), low in grown]
