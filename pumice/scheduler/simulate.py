@@ -245,7 +245,10 @@ class Simulation:
                     meta = replace(meta, annotations=annotations)
                 spec = replace(spec, node_name=binds[key])
             pod = replace(pod, metadata=meta, spec=spec, status=status)
-            self.put_pod(pod)
+            if key in binds and self.state.run_pod(key):
+                self.pods[key] = pod
+            else:
+                self.put_pod(pod)
             started.append(pod)
         return started, gone
 

@@ -104,6 +104,18 @@ class PodTable:
         self._index_nominee(task)
         return True
 
+    def run(self, key: str) -> bool:
+        """Show a pod running where a cycle has bound it, as `set` does with its next version; False if more than the status follows from it."""
+        task = self.tasks[key]
+        if task.status is not BINDING or task.cool_down or task.nominated:
+            return False
+        if not self._stays(task, RUNNING):
+            return False
+        self._assumed.end_pod(key)
+        self._assumed.end_nomination(key)
+        task.shown = RUNNING
+        return True
+
     def remove(self, key: str) -> bool:
         """Remove a pod."""
         task = self.tasks.get(key)

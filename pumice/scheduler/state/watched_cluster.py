@@ -174,6 +174,10 @@ class ClusterState:
         is_ours = pod.spec.scheduler_name in self.scheduler_names
         return self.parked.changed(self.pods.set(task, pod, is_ours=is_ours))
 
+    def run_pod(self, key: str) -> bool:
+        """Show a pod running where a cycle has bound it; False if it must be set instead."""
+        return self.parked.changed(self.pods.run(key))
+
     def remove_pod(self, namespace: str, name: str) -> bool:
         """Remove a pod."""
         return self.parked.changed(self.pods.remove(f"{namespace}/{name}"))

@@ -5,17 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from pumice.api import keys
 from pumice.api.nodes import Node
 from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
-from pumice.scheduler import load_config
+from pumice.scheduler import ClusterState, load_config
 from pumice.scheduler.simulate import (
     ClusterObjects,
     Simulation,
     UnreadableObjectError,
 )
 from tests.kit.builders import node, pod, pod_group
+from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.volume_scenarios import claim, pod_volumes, storage_classes, volume
 
 
@@ -39,6 +41,48 @@ def test_bound_pods_run_and_keep_running() -> None:
         assert simulation.cycle(1.0).binds == {}
     assert simulation.pod_groups["default/g"].phase == "Running"
     assert scenario.pods[0].spec.node_name == ""
+
+
+def test_bound_pods_run_as_if_their_next_version_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where more than a status follows from it, such as until when a pod is to be spared."""
+    apart = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "w"}},
+    }
+    rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    pods = [
+        pod("plain", group="g", cpu="1"),
+        pod("spared", group="g", cpu="1", labels={keys.COOLDOWN_TIME: "1m"}),
+        pod("apart", group="g", cpu="1", labels={"app": "w"}, affinity=rules),
+        pod("mounts", group="g", cpu="1", volumes=pod_volumes(["data"])),
+        pod("nominated", group="g", cpu="1"),
+        pod("alone", cpu="1"),
+    ]
+    pods[4]["status"] = {"phase": "Pending", "nominatedNodeName": "n"}
+
+    def ran() -> tuple[object, ...]:
+        given = objects([node("n"), node("m")], [pod_group("g", 4)], pods)
+        simulation = Simulation(given, load_config(None))
+        simulation.cycle(1.0)
+        simulation.advance()
+        state = simulation.state
+        tasks = [
+            (
+                key,
+                task.facts[1:],
+                task.shown,
+                task.labels,
+                task.version,
+                task.verdict,
+                task.row >= 0,
+            )
+            for key, task in state.tasks.items()
+        ]
+        return tasks, state.assumed.pods, state.parked.version, state.cycles, dump(state)
+
+    found = ran()
+    monkeypatch.setattr(ClusterState, "run_pod", lambda _state, _key: False)
+    assert found == ran()
 
 
 def test_terminating_pods_go_and_ended_ones_stay() -> None:
