@@ -22,10 +22,7 @@ class Answer(msgspec.Struct, frozen=True):
     Attributes:
         body: The AdmissionReview to send back.
         outcome: The result, as metrics name it.
-        operation: Operation under review; empty when it could not be read.
-        uid: Uid of the review.
-        namespace: Of the object.
-        name: Of the object.
+        question: What was asked; of a review that could not be read, only its uid.
         codes: Rules that refused, each once.
         warned: Rules that warned, each once.
         tolerated: Those of them that refuse by default.
@@ -38,10 +35,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     body: bytes
     outcome: Outcome
-    operation: str = ""
-    uid: str = ""
-    namespace: str = ""
-    name: str = ""
+    question: Question[Any]
     codes: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     tolerated: tuple[str, ...] = ()
@@ -77,10 +71,7 @@ def answered(question: Question[Any], response: Response, case: Case) -> Answer:
     return Answer(
         reviews.encode(question.uid, response),
         outcome,
-        operation=question.operation,
-        uid=question.uid,
-        namespace=question.namespace,
-        name=question.name,
+        question,
         codes=codes,
         warned=warned,
         tolerated=_tolerated(warned) if warned else (),
@@ -103,7 +94,7 @@ def malformed(
     return Answer(
         reviews.encode(uid, response),
         "errored",
-        uid=uid,
+        Question(uid=uid),
         malformed=0 if shown else status,
         status=status,
         problem=problem,

@@ -100,11 +100,6 @@ def needs_queues(answer: Answer) -> bool:
     return bool(answer.missing_queues) and _denied_only(answer, _QUEUE_IS_MISSING)
 
 
-def needs_above(answer: Answer) -> bool:
-    """True if queues above the missing ones may be missing, too."""
-    return Q_PARENT_MISSING.code in answer.codes
-
-
 def needs_owners(answer: Answer) -> bool:
     """True if a missing owner is the reason why a pod is denied, or would lack the edits of plugins."""
     unknown = POD_PLUGINS_UNKNOWN.code
@@ -128,12 +123,9 @@ def late(answer: Answer, names: tuple[str, ...]) -> Answer:
         f"the API server did not say in time whether queue {queues} exists, so this cannot be "
         "decided; try again"
     )
-    return msgspec.structs.replace(
-        malformed(answer.uid, 504, message, "Timeout", shown=True),
-        operation=answer.operation,
-        namespace=answer.namespace,
-        name=answer.name,
-    )
+    question = answer.question
+    refusal = malformed(question.uid, 504, message, "Timeout", shown=True)
+    return msgspec.structs.replace(refusal, question=question)
 
 
 class LiveLookup:
@@ -143,18 +135,14 @@ class LiveLookup:
         self._client = client
         self._metrics = metrics
 
-    async def queues(
-        self, names: tuple[str, ...], seconds: float, *, above: bool = False
-    ) -> list[Queue]:
-        """Those of the named queues that exist; with `above` also the queues above them.
+    async def queues(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
+        """Those of the named queues that exist.
 
         Raises:
             TimeoutError: The API server did not answer in time.
         """
         looks = self._metrics.lookups
         async with _within(seconds, f"queues {', '.join(names)}", looks):
-            if above:  # which queues are above these is not known yet
-                return await self._list(names)
             each = [self._get((QUEUE, "", name), Queue, looks) for name in names]
             return [queue for queue in await asyncio.gather(*each) if queue is not None]
 
@@ -181,18 +169,6 @@ class LiveLookup:
             what = f"{kind.kind} {namespace}/{name}" if namespace else f"queue {name}"
             logger.warning("looking for %s: %s", what, error)
         looks.labels(result).inc()
-        return found
-
-    async def _list(self, names: tuple[str, ...]) -> list[Queue]:
-        found: list[Queue] = []
-        result = "failed"
-        try:
-            listed = await self._client.list(QUEUE)
-            found = msgspec.convert(listed["items"], list[Queue])
-            result = "found" if any(each.metadata.name in names for each in found) else "missing"
-        except (ApiError, ValueError) as error:
-            logger.warning("looking for queue %s: %s", ", ".join(names), error)
-        self._metrics.lookups.labels(result).inc()
         return found
 
 

@@ -77,8 +77,9 @@ class ServerMetrics:
 
     def answered(self, path: str, answer: Answer, seconds: float) -> None:
         """Count a review."""
-        operation = answer.operation if answer.operation in _OPERATIONS else "other"
-        self._counted(path, operation, answer.outcome, answer.status)()
+        operation = answer.question.operation
+        known = operation if operation in _OPERATIONS else "other"
+        self._counted(path, known, answer.outcome, answer.status)()
         self._timed(path)(seconds)
         for code in answer.codes:
             self.refusals.labels(path, code).inc()

@@ -18,12 +18,13 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from pumice.api.durations import parse_nanoseconds
+from pumice.api.queues import Queue
 from pumice.serving.http_server import JSON, HttpError
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
-from pumice.webhook.server.lookup import LiveLookup, late, needs_above, needs_owners, needs_queues
+from pumice.webhook.server.lookup import LiveLookup, late, needs_owners, needs_queues
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
@@ -158,7 +159,7 @@ class Reviews:
         try:
             self._note(path, answer, time.perf_counter() - started)
         except Exception as error:  # the answer holds all the same
-            self._report(path, answer.uid, error)
+            self._report(path, answer.question.uid, error)
         return web.Response(body=answer.body, status=answer.malformed or 200, headers=_HEADERS)
 
     def _note(self, path: str, answer: Answer, seconds: float) -> None:
@@ -167,7 +168,7 @@ class Reviews:
         if answer.outcome == "denied" or answer.outcome == "errored" or answer.tolerated:
             _log(path, answer, seconds)
         elif logger.isEnabledFor(logging.DEBUG):
-            log.debug("reviewed", path=path, uid=answer.uid, outcome=answer.outcome)
+            log.debug("reviewed", path=path, uid=answer.question.uid, outcome=answer.outcome)
 
     async def _judge(
         self, request: web.BaseRequest, path: str, body: bytes, started: float
@@ -176,16 +177,19 @@ class Reviews:
         answer = self._admission.answer(path, body)
         if self._lookup is None:
             return answer
-        if needs_queues(answer):
+        queues: list[Queue] = []
+        for _ in range(self._admission.settings.max_queue_depth):  # those above may be new, too
+            if not needs_queues(answer):
+                break
             names = tuple(dict.fromkeys(answer.missing_queues))
-            left, above = self._seconds_left(request, started), needs_above(answer)
             try:
-                queues = await self._lookup.queues(names, left, above=above)
+                found = await self._lookup.queues(names, self._seconds_left(request, started))
             except TimeoutError:
                 return late(answer, names)
-            if queues:
-                view = Overlay(self._admission.view, queues)
-                answer = self._admission.answer(path, body, view)
+            if not found:
+                break
+            queues += found
+            answer = self._admission.answer(path, body, Overlay(self._admission.view, queues))
         if needs_owners(answer):
             left = self._seconds_left(request, started)
             with suppress(TimeoutError):  # the controller of the pod tries again
@@ -294,14 +298,15 @@ def _too_large(limit: int) -> HttpError:
 
 
 def _log(path: str, answer: Answer, seconds: float) -> None:
+    question = answer.question
     why = {"status": answer.status, "message": answer.problem} if answer.problem else {}
     log.info(
         answer.outcome,
         path=path,
-        uid=answer.uid,
-        operation=answer.operation,
-        namespace=answer.namespace,
-        name=answer.name,
+        uid=question.uid,
+        operation=question.operation,
+        namespace=question.namespace,
+        name=question.name,
         rules=list(answer.codes),
         tolerated=list(answer.tolerated),
         milliseconds=round(seconds * 1000, 3),

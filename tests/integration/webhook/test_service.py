@@ -154,9 +154,7 @@ class Clueless(LiveLookup):
     def __init__(self) -> None:
         """Create it without an API server."""
 
-    async def queues(
-        self, names: tuple[str, ...], seconds: float, *, above: bool = False
-    ) -> list[Queue]:
+    async def queues(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
         raise RuntimeError(f"no idea of {names} in {seconds > 0}")
 
 

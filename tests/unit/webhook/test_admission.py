@@ -69,7 +69,11 @@ def test_what_a_server_wants_to_know_comes_with_the_answer() -> None:
     found = admission().answer(
         "/jobs/validate", review(request("/jobs/validate", job(queue="gone")))
     )
-    assert (found.outcome, found.operation, found.uid) == ("denied", "CREATE", UID)
+    assert (found.outcome, found.question.operation, found.question.uid) == (
+        "denied",
+        "CREATE",
+        UID,
+    )
     assert (found.codes, found.missing_queues) == (("JOB-QUEUE-MISSING",), ("gone",))
     assert (found.status, found.malformed) == (422, 0)
     patching = admission().answer("/jobs/mutate", review(request("/jobs/mutate", job())))

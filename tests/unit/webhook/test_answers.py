@@ -105,7 +105,7 @@ def test_the_server_learns_the_same() -> None:
     assert (found.outcome, found.codes) == ("allowed", ())
     assert found.warned == ("JOB-MIN-SUCCESS", "JOB-QUEUE-MISSING")
     assert found.tolerated == ("JOB-QUEUE-MISSING",)
-    assert (found.namespace, found.name) == ("default", "a")
+    assert (found.question.namespace, found.question.name) == ("default", "a")
 
 
 def test_the_same_problem_is_reported_once() -> None:

@@ -27,7 +27,7 @@ def status(answer: Answer) -> dict[str, Any]:
     """The status of a refusal."""
     response = json.loads(answer.body)["response"]
     assert response["allowed"] is False
-    assert response["uid"] == answer.uid
+    assert response["uid"] == answer.question.uid
     found: dict[str, Any] = response["status"]
     return found
 
@@ -50,7 +50,7 @@ UNDECODABLE = {
 def test_the_uid_of_what_cannot_be_decoded_comes_back(path: str, body: bytes) -> None:
     """With it the answer is a review, which the API server passes on to its user."""
     found = answered(body, path)
-    assert (found.uid, found.malformed, found.status) == (UID, 0, 400)
+    assert (found.question.uid, found.malformed, found.status) == (UID, 0, 400)
     assert status(found)["message"].startswith("this is no AdmissionReview: ")
 
 
@@ -60,7 +60,7 @@ def test_the_uid_of_what_cannot_be_decoded_comes_back(path: str, body: bytes) ->
 def test_a_uid_that_cannot_be_read_is_left_out(uid: bytes) -> None:
     body = UNDECODABLE["NaN"].replace(f'"{UID}"'.encode(), uid)
     found = answered(body)
-    assert (found.uid, found.malformed) == ("", 400)
+    assert (found.question.uid, found.malformed) == ("", 400)
 
 
 MISSING = [
