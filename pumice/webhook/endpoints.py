@@ -66,6 +66,16 @@ def _judged_by(validate: Callable[[Case, Any, Any], None]) -> Judge:
     return judge
 
 
+def _defaulted_by(default: Callable[[Case, Any, Any], None]) -> Judge:
+    """Write defaults with a function of the object and the stored one, unless the object is being deleted."""
+
+    def judge(case: Case, question: Question[Any], _: Source) -> None:
+        if question.object is not None and not question.object.metadata.deletion_timestamp:
+            default(case, question.object, question.stored)
+
+    return judge
+
+
 def _mutate_job(case: Case, question: Question[DraftJob | None], source: Source) -> None:
     job, old = question.object, question.stored
     if job is None or (job.metadata is not None and job.metadata.deletion_timestamp):
@@ -85,11 +95,6 @@ def _mutate_job(case: Case, question: Question[DraftJob | None], source: Source)
             job_plugins.job_annotations(case, whole, job, old)
 
 
-def _mutate_queue(case: Case, question: Question[DraftQueue | None], _: Source) -> None:
-    if question.object is not None and not question.object.metadata.deletion_timestamp:
-        queue_defaults(case, question.object, question.stored)
-
-
 def _validate_queue(case: Case, question: Question[Queue | None], _: Source) -> None:
     if question.operation == "DELETE":
         old = question.old_object
@@ -100,28 +105,21 @@ def _validate_queue(case: Case, question: Question[Queue | None], _: Source) -> 
         queue_checks.validate(case, question.object, question.stored)
 
 
-def _mutate_pod_group(case: Case, question: Question[DraftPodGroup | None], _: Source) -> None:
-    if question.object is not None and not question.object.metadata.deletion_timestamp:
-        namespace = question.object.metadata.namespace or question.namespace
-        pod_group_defaults(case, question.object, question.stored, namespace)
-
-
 def _mutate_pod(case: Case, question: Question[DraftPod | None], source: Source) -> None:
     pod = question.object
     if pod is None:
         return
-    namespace = pod.metadata.namespace or question.namespace
     if wants_plugins(pod) and (raw := object_as(dict, source)) is not None:
-        wired_pod(case, raw, namespace)
-    pod_defaults(case, pod, namespace)
+        wired_pod(case, raw)
+    pod_defaults(case, pod)
 
 
 _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
     "/jobs/mutate": (DraftJob, _mutate_job),
     "/jobs/validate": (Job, _judged_by(job_checks.validate)),
-    "/queues/mutate": (DraftQueue, _mutate_queue),
+    "/queues/mutate": (DraftQueue, _defaulted_by(queue_defaults)),
     "/queues/validate": (Queue, _validate_queue),
-    "/podgroups/mutate": (DraftPodGroup, _mutate_pod_group),
+    "/podgroups/mutate": (DraftPodGroup, _defaulted_by(pod_group_defaults)),
     "/podgroups/validate": (PodGroup, _judged_by(pod_groups.validate)),
     "/pods/mutate": (DraftPod, _mutate_pod),
     "/pods/validate": (Pod, _judged_by(pods.validate)),

@@ -254,19 +254,16 @@ _HARD = "hard"
 _NO_SPEC = PodGroupSpec()
 
 
-def pod_group_defaults(
-    case: Case, group: DraftPodGroup, old: DraftPodGroup | None, namespace: str
-) -> None:
+def pod_group_defaults(case: Case, group: DraftPodGroup, old: DraftPodGroup | None) -> None:
     """Write defaults into the case's patch.
 
-    In an update a default is written again only if the stored object has it, so that no update changes the queue. The
-    namespace may be in the review only.
+    In an update a default is written again only if the stored object has it, so that no update changes the queue.
     """
     if group.spec is None:
         case.patch.missing("/spec")
     spec = group.spec or _NO_SPEC
     stored = None if old is None else old.spec or _NO_SPEC
-    queue = _chosen_queue(case, group.metadata, spec, namespace)
+    queue = _chosen_queue(case, group.metadata, spec)
     if queue != spec.queue and (stored is None or stored.queue == queue):
         case.patch.set("/spec/queue", queue)
     if not spec.priority_class_name and not case.settings.strict_upstream:
@@ -279,11 +276,11 @@ def pod_group_defaults(
         _mode(case, policy.network_topology, f"/spec/subGroupPolicy/{index}/networkTopology")
 
 
-def _chosen_queue(case: Case, metadata: DraftGroupMeta, spec: PodGroupSpec, namespace: str) -> str:
-    """The queue of a PodGroup."""
+def _chosen_queue(case: Case, metadata: DraftGroupMeta, spec: PodGroupSpec) -> str:
+    """The queue of a PodGroup; its namespace may be in the review only."""
     if spec.queue not in ("", keys.DEFAULT_QUEUE):
         return spec.queue
-    found = case.view.namespace(namespace)
+    found = case.view.namespace(metadata.namespace or case.namespace)
     wanted = found.metadata.annotation(keys.NAMESPACE_QUEUE) if found is not None else ""
     if not wanted or (spec.queue and _is_chosen(metadata)):
         return keys.DEFAULT_QUEUE

@@ -202,14 +202,14 @@ def _scheduling_gate(case: Case, pod: DraftPod, group: ResourceGroup | None) -> 
         case.report(POD_GATE_SCHEDULER, path, message)
 
 
-def pod_defaults(case: Case, pod: DraftPod, namespace: str) -> None:
+def pod_defaults(case: Case, pod: DraftPod) -> None:
     """Write the defaults of a pod into the case's patch; most pods get none.
 
-    The namespace may be in the review only. Gates do not depend on resource groups.
+    Its namespace may be in the review only. Gates do not depend on resource groups.
     """
     annotations = pod.metadata.annotations
     gating = case.settings.scheduling_gates_queue_admission and annotations is not None
-    group = case.groups.find(namespace, annotations or {})
+    group = case.groups.find(pod.metadata.namespace or case.namespace, annotations or {})
     if not gating and group is None:
         return
     if pod.spec is None:

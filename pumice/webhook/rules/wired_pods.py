@@ -9,7 +9,7 @@ from typing import Any
 from pumice.api import keys
 from pumice.api.kinds import JOB
 from pumice.api.meta import Raw
-from pumice.api.raw import object_in, objects_in
+from pumice.api.raw import object_in, objects_in, text_in
 from pumice.plugins import PluginError
 from pumice.plugins.other_owners import Owner, OwnerWirings, PodPlace, RequestError, place
 from pumice.webhook.patches import Patch, escape
@@ -62,11 +62,8 @@ def wants_plugins(pod: DraftPod) -> bool:
     return annotations is not None and keys.PLUGINS in annotations and keys.WIRED not in annotations
 
 
-def wired_pod(case: Case, pod: Raw, namespace: str) -> None:
-    """Add the edits of plugins to the case's patch, for a pod that names plugins.
-
-    The namespace may be in the review only.
-    """
+def wired_pod(case: Case, pod: Raw) -> None:
+    """Add the edits of plugins to the case's patch, for a pod that names plugins."""
     if _is_volcanos(pod):
         case.report(POD_PLUGINS_VOLCANO, _PATH, _IN_VAIN)
         return
@@ -76,7 +73,8 @@ def wired_pod(case: Case, pod: Raw, namespace: str) -> None:
         message = f"names plugins for a pod of an Indexed Job, a JobSet or a LeaderWorkerSet, and this is {this}"
         case.report(POD_PLUGINS_OWNER, _PATH, message)
         return
-    key = found.kind, namespace, found.owner
+    namespace = text_in(pod["metadata"], "namespace")
+    key = found.kind, namespace or case.namespace, found.owner
     owner, wirings = case.owner(key), _wirings(case)
     try:
         wired = wirings.find(owner, found) if owner is not None else None
