@@ -45,7 +45,7 @@ class RuleFailure:
 
     Attributes:
         path: Endpoint.
-        uid: Uid of the first review for which it raised.
+        uid: Uid of the review.
         code: Code of the rule, or of the endpoint if no rule raised.
         error: The exception.
     """
@@ -57,9 +57,11 @@ class RuleFailure:
 
 
 class Admission:
-    """Answers reviews by the rules.
+    """Answers reviews by the rules; it has no state, so that it may be shared.
 
-    It may be shared: its only state is the set of reported crashes.
+    Attributes:
+        groups: Resource groups; they may be replaced between two reviews.
+        on_crash: Called for each rule that raises.
     """
 
     def __init__(
@@ -72,18 +74,14 @@ class Admission:
         plugin_settings: PluginSettings = DEFAULT,
         on_crash: Callable[[RuleFailure], None] | None = None,
     ) -> None:
-        """Create admission from settings, job plugins and a view of the cluster.
-
-        `groups` may be replaced between two reviews. `on_crash` is called once for each place where a rule raises.
-        """
+        """Create admission from settings, job plugins and a view of the cluster."""
         self.settings = settings
         self.view = view
         self.plugins = plugins
         self.groups = groups
+        self.on_crash = on_crash
         self._annotating = annotating(plugins)
         self._wirings = OwnerWirings(plugins, plugin_settings, max_pods=settings.max_pods_per_job)
-        self._on_crash = on_crash
-        self._reported: set[tuple[str, str, int]] = set()
 
     def review(self, path: str, body: bytes) -> bytes:
         """Answer a review: an AdmissionReview as JSON in, one out. Never raises."""
@@ -209,15 +207,10 @@ class Admission:
         return self._finish(endpoint, question.name, case)
 
     def _finish(self, endpoint: Endpoint, name: str, case: Case) -> Response:
-        """The response for a checked case; rules that raised are reported, each place once."""
-        for code, error in case.crashes:
-            trace = error.__traceback__
-            while trace is not None and trace.tb_next is not None:
-                trace = trace.tb_next
-            place = code, type(error).__name__, trace.tb_lineno if trace is not None else 0
-            if self._on_crash is not None and place not in self._reported:
-                self._reported.add(place)
-                self._on_crash(RuleFailure(endpoint.registration.path, case.uid, code, error))
+        """The response for a checked case; rules that raised are reported."""
+        if self.on_crash is not None:
+            for code, error in case.crashes:
+                self.on_crash(RuleFailure(endpoint.registration.path, case.uid, code, error))
         return responded(endpoint.registration.kind, name, case)
 
 

@@ -114,10 +114,11 @@ class Reviews:
     ) -> None:
         """Answer with the rules of admission; `lookup` reads objects that the caches may lack."""
         self._admission = admission
+        admission.on_crash = self._crashed
         self._metrics = metrics
         self._settings = settings
         self._lookup = lookup
-        self._logged: set[str] = set()
+        self._logged: set[tuple[str, str, type[Exception]]] = set()
         # Only for its answer to `Expect: 100-continue`.
         self._route = web.UrlDispatcher().add_post("/", self.post)
         self._budget = BodyBudget(settings.body_budget)
@@ -155,11 +156,11 @@ class Reviews:
         try:
             answer = await self._judge(request, path, body, started)
         except Exception as error:
-            answer = self._crashed(path, body, error)
+            answer = self._failed(path, body, error)
         try:
             self._note(path, answer, time.perf_counter() - started)
         except Exception as error:  # the answer holds all the same
-            self._report(path, answer.question.uid, error)
+            self._crashed(RuleFailure(path, answer.question.uid, ENDPOINTS[path].code, error))
         return web.Response(body=answer.body, status=answer.malformed or 200, headers=_HEADERS)
 
     def _note(self, path: str, answer: Answer, seconds: float) -> None:
@@ -243,24 +244,29 @@ class Reviews:
         gone = time.perf_counter() - started
         return min(self._settings.lookup_seconds, _allowed_seconds(request) - gone)
 
-    def _crashed(self, path: str, body: bytes, error: Exception) -> Answer:
+    def _failed(self, path: str, body: bytes, error: Exception) -> Answer:
         """The answer to an exception outside of rules."""
-        uid = uid_of(body)
-        code = self._report(path, uid, error)
+        uid, code = uid_of(body), ENDPOINTS[path].code
+        self._crashed(RuleFailure(path, uid, code, error))
         problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
         problem = problem.encode(
             errors="backslashreplace"
         ).decode()  # an exception may say anything
         return malformed(uid, 500, problem, "InternalError", shown=True)
 
-    def _report(self, path: str, uid: str, error: Exception) -> str:
-        """Count an exception outside of rules under the code that is returned; each kind is logged once per path."""
-        code = ENDPOINTS[path].code
-        self._metrics.crashes.labels(code).inc()
-        if (place := f"{path} {type(error).__name__}") not in self._logged:
+    def _crashed(self, crash: RuleFailure) -> None:
+        """Count an exception, and log the first one of its kind at its place."""
+        self._metrics.crashes.labels(crash.code).inc()
+        place = crash.path, crash.code, type(crash.error)
+        if place not in self._logged:
             self._logged.add(place)
-            log_crash(RuleFailure(path, uid, code, error))
-        return code
+            log.error(
+                "a rule raised; reviews that meet it are refused",
+                path=crash.path,
+                uid=crash.uid,
+                rule=crash.code,
+                exc_info=crash.error,
+            )
 
 
 def _allowed_seconds(request: web.BaseRequest) -> float:
@@ -311,15 +317,4 @@ def _log(path: str, answer: Answer, seconds: float) -> None:
         tolerated=list(answer.tolerated),
         milliseconds=round(seconds * 1000, 3),
         **why,
-    )
-
-
-def log_crash(crash: RuleFailure) -> None:
-    """Log a rule that raised; admission reports each place once."""
-    log.error(
-        "a rule raised; reviews that meet it are refused",
-        path=crash.path,
-        uid=crash.uid,
-        rule=crash.code,
-        exc_info=crash.error,
     )

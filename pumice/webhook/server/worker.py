@@ -25,7 +25,7 @@ from pumice.cluster.set_aside import ObjectFaults
 from pumice.plugins import PluginSettings, Registry
 from pumice.plugins.settings import DEFAULT
 from pumice.serving.probes import Check, Probes
-from pumice.webhook.admission import Admission, RuleFailure
+from pumice.webhook.admission import Admission
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.rules.resource_groups import ResourceGroups
 from pumice.webhook.rules.rule import RuleSettings
@@ -33,7 +33,7 @@ from pumice.webhook.server.certificates import Certificates, FileCertificates
 from pumice.webhook.server.listener import Listener
 from pumice.webhook.server.lookup import CachedView, LiveLookup
 from pumice.webhook.server.metrics import ServerMetrics
-from pumice.webhook.server.reviews import Reviews, log_crash
+from pumice.webhook.server.reviews import Reviews
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import AdmissionView
 
@@ -185,7 +185,6 @@ class WebhookWorker:
             source.view,
             plugins,
             plugin_settings=plugin_settings,
-            on_crash=self._crashed,
         )
 
         def use(groups: ResourceGroups) -> None:
@@ -207,10 +206,6 @@ class WebhookWorker:
     def ready(self) -> bool:
         """True if reviews can be answered and the API server would accept the certificate."""
         return not self._probes.problems
-
-    def _crashed(self, crash: RuleFailure) -> None:
-        self.metrics.crashes.labels(crash.code).inc()
-        log_crash(crash)
 
     def tasks(self) -> list[SupervisedTask]:
         """The tasks to run; the ports come last, so that they are stopped first."""
