@@ -17,7 +17,7 @@ from pumice.api.queues import Queue
 from pumice.webhook.questions import Envelope, Question, Source, object_as
 from pumice.webhook.registrations import REGISTRATIONS, Registration
 from pumice.webhook.rules import hyper_nodes, pod_groups, pods
-from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.case import Case, Check
 from pumice.webhook.rules.drafts import DraftJob, DraftPod, DraftPodGroup, DraftQueue
 from pumice.webhook.rules.flows import cron_jobs, job_flows, job_templates
 from pumice.webhook.rules.jobs import checks as job_checks
@@ -28,6 +28,7 @@ from pumice.webhook.rules.pods import pod_defaults
 from pumice.webhook.rules.queues import checks as queue_checks
 from pumice.webhook.rules.queues import closing as queue_closing
 from pumice.webhook.rules.queues.fields import queue_defaults
+from pumice.webhook.rules.updates import judge as judge_changes
 from pumice.webhook.rules.wired_pods import wants_plugins, wired_pod
 from pumice.webhook.schema_problems import type_problems
 
@@ -64,6 +65,11 @@ def _judged_by(validate: Callable[[Case, Any, Any], None]) -> Judge:
             validate(case, question.object, question.stored)
 
     return judge
+
+
+def _checked_by(checks: tuple[Check[Any], ...]) -> Judge:
+    """Run the checks of a kind in which everything may change; an update is refused for problems that it brings."""
+    return _judged_by(lambda case, new, old: judge_changes(case, checks, new, old))
 
 
 def _defaulted_by(default: Callable[[Case, Any, Any], None]) -> Judge:
@@ -125,8 +131,8 @@ _JUDGES: dict[str, tuple[type[msgspec.Struct], Judge]] = {
     "/pods/validate": (Pod, _judged_by(pods.validate)),
     "/cronjobs/validate": (CronJob, _judged_by(cron_jobs.validate)),
     "/jobflows/validate": (JobFlow, _judged_by(job_flows.validate)),
-    "/jobtemplates/validate": (JobTemplate, _judged_by(job_templates.validate)),
-    "/hypernodes/validate": (HyperNode, _judged_by(hyper_nodes.validate)),
+    "/jobtemplates/validate": (JobTemplate, _checked_by(job_templates.CHECKS)),
+    "/hypernodes/validate": (HyperNode, _checked_by(hyper_nodes.CHECKS)),
 }
 
 ENDPOINTS: dict[str, Endpoint] = {

@@ -24,19 +24,19 @@ from pumice.webhook.admission import Admission
 from pumice.webhook.patches import applied
 from pumice.webhook.questions import Question, without_nulls
 from pumice.webhook.registrations import REGISTRATIONS
-from pumice.webhook.rules.case import Case
+from pumice.webhook.rules.case import Case, unaffected
 from pumice.webhook.rules.jobs.plugins import JOB_PLUGIN_NAME
 from pumice.webhook.rules.paths import Within, without
 from pumice.webhook.rules.templates.pod import pod_template
 from pumice.webhook.rules.templates.table import Site
 from pumice.webhook.rules.wired_pods import wired_owner
 from pumice.webhook.schema_problems import (
+    COMPARING,
     metadata_problems,
     null_entries,
     readable,
     retold,
     schema,
-    trusted,
     type_problems,
     unknown_fields,
 )
@@ -112,11 +112,12 @@ def _beside(odd: Iterable[FieldError], found: Iterable[FieldError]) -> tuple[Fie
     """Results without duplicates, and without those that may be caused by removed labels and annotations."""
     left = list(dict.fromkeys(found))
     for entries in _ENTRIES:
-        if unseen := [each.path for each in odd if each.path.startswith(entries)]:
+        if paths := [each.path for each in odd if each.path.startswith(entries)]:
+            unseen = Within(paths)
             left = [
                 each
                 for each in left
-                if not each.path.startswith(entries) or trusted([each], unseen)
+                if not each.path.startswith(entries) or unaffected([each], unseen, COMPARING)
             ]
     return tuple(left)
 
@@ -160,10 +161,8 @@ class _EndpointReviewer:
         found, doubts = self._found(_patched(self.kind, rest, mutating))
         inside = Within(unreadable)
         told = [each for each in errors if each.path in inside]
-        return (
-            told + trusted(found, unreadable),
-            trusted(mutating.warnings + doubts, unreadable),
-        )
+        doubts = unaffected(mutating.warnings + doubts, inside, COMPARING)
+        return told + unaffected(found, inside, COMPARING), doubts
 
     def _found(self, manifest: Raw) -> tuple[list[FieldError], list[FieldError]]:
         """Errors and warnings about an object without changes."""

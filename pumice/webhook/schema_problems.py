@@ -32,11 +32,10 @@ from pumice.api.raw import object_in
 from pumice.api.structural import Structural
 from pumice.api.structural_rules import Path, render
 from pumice.webhook.questions import UNREADABLE, Question, without_nulls
-from pumice.webhook.rules.case import unaffected
 from pumice.webhook.rules.catalogue import ALL
 from pumice.webhook.rules.jobs.defaults import JOB_ZERO
 from pumice.webhook.rules.labels import Problem, annotation_problems, label_problems
-from pumice.webhook.rules.paths import Within, value_at
+from pumice.webhook.rules.paths import value_at
 
 _WHERE = re.compile(r"(?P<message>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _ENVELOPE = re.compile(r"^\.request\.(?:object|oldObject)")
@@ -138,11 +137,6 @@ def _first(error: Exception, raw: Any = None) -> FieldError:
                 f'Invalid value: "{found}": {path} in body must be of type {expected}: "{found}"'
             )
     return FieldError(path, message, _TYPE, "FieldValueTypeInvalid")
-
-
-def trusted(found: Iterable[FieldError], dropped: Iterable[str]) -> list[FieldError]:
-    """Results about an object without some fields that also hold for the whole object; see `unaffected`."""
-    return unaffected(found, Within(dropped), COMPARING)
 
 
 COMPARING = frozenset(

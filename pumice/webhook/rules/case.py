@@ -29,7 +29,7 @@ from pumice.webhook.view import AdmissionView
 T = TypeVar("T")
 
 Check = tuple[Rule, Callable[["Case", T], None]]
-"""A check, and the rule whose code is reported if the check raises."""
+"""A check, and the rule whose code is reported if the check raises; `CHECKS` of a kind has them in the order of reports."""
 
 
 class EnoughError(Exception):

@@ -10,7 +10,6 @@ from pumice.webhook.rules.rule import Rule, stricter, warned
 from pumice.webhook.rules.templates import shapes
 from pumice.webhook.rules.templates.metadata import label_selector
 from pumice.webhook.rules.templates.table import Site
-from pumice.webhook.rules.updates import judge
 
 HN_NO_MEMBERS = Rule(
     "HN-NO-MEMBERS",
@@ -166,9 +165,3 @@ CHECKS: tuple[Check[HyperNode], ...] = (
     (HN_TIER, _tier),
     (HN_NO_MEMBERS, _members),
 )
-"""The checks of a HyperNode, in the order in which problems are reported."""
-
-
-def validate(case: Case, hyper_node: HyperNode, old: HyperNode | None) -> None:
-    """Check a HyperNode; every field of its spec may change."""
-    judge(case, CHECKS, hyper_node, old)

@@ -4,10 +4,10 @@ Also the numbers of labels and annotations, which Kubernetes does not limit: eac
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sized
-from typing import Protocol
 
-from pumice.api.meta import ObjectMeta
 from pumice.api.names import label_value_problem, qualified_name_problem
+from pumice.api.podgroups import PodGroup
+from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import Rule
 
@@ -43,15 +43,10 @@ def not_many(
             case.report(rule, f"{path}.{field}", message, excess=len(found))
 
 
-class _Labelled(Protocol):
-    @property
-    def metadata(self) -> ObjectMeta: ...
-
-
-def not_many_on(rule: Rule) -> Callable[[Case, _Labelled], None]:
+def not_many_on(rule: Rule) -> Callable[[Case, Pod | PodGroup], None]:
     """A check of the numbers of labels and annotations of an object to which others add some."""
 
-    def check(case: Case, found: _Labelled) -> None:
+    def check(case: Case, found: Pod | PodGroup) -> None:
         meta = found.metadata
         not_many(case, rule, "metadata", meta.labels, meta.annotations, added=ADDED)
 

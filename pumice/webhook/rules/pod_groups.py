@@ -236,7 +236,6 @@ CHECKS: tuple[Check[PodGroup], ...] = (
     (PG_MANY_LABELS, not_many_on(PG_MANY_LABELS)),
     (POD_DURATION, durations),
 )
-"""The checks of a PodGroup, in the order in which problems are reported."""
 
 
 def validate(case: Case, group: PodGroup, old: PodGroup | None) -> None:

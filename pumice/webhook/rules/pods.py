@@ -157,7 +157,6 @@ CHECKS: tuple[Check[Pod], ...] = (
     (POD_MANY_LABELS, not_many_on(POD_MANY_LABELS)),
     (not_here_yet.NOT_HERE_YET, not_here_yet.pod),
 )
-"""The checks of a Pod, in the order in which problems are reported."""
 
 
 def validate(case: Case, pod: Pod, _: Pod | None) -> None:

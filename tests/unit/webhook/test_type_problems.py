@@ -5,8 +5,9 @@ import pytest
 
 from pumice.api import kinds
 from pumice.api.fields import FieldError
-from pumice.webhook.rules.paths import value_at, without
-from pumice.webhook.schema_problems import schema, trusted, type_problems
+from pumice.webhook.rules.case import unaffected
+from pumice.webhook.rules.paths import Within, value_at, without
+from pumice.webhook.schema_problems import COMPARING, schema, type_problems
 from tests.kit.builders import job
 
 
@@ -24,6 +25,10 @@ def test_fields_are_taken_out_of_a_copy(paths: list[str], rest: Any) -> None:
     whole = {"a": 1, "b": [{"c": 1}, {"d": {"e": 2}}]}
     assert without(whole, paths) == rest
     assert whole == {"a": 1, "b": [{"c": 1}, {"d": {"e": 2}}]}
+
+
+def trusted(found: list[FieldError], dropped: list[str]) -> list[FieldError]:
+    return unaffected(found, Within(dropped), COMPARING)
 
 
 def test_what_the_missing_field_may_have_caused_is_not_trusted() -> None:

@@ -191,7 +191,6 @@ CHECKS: tuple[Check[CronJob], ...] = (
     (CRON_LABELS, _labels),
     (CRON_LABELS, _job),
 )
-"""The checks of a CronJob, in the order in which problems are reported."""
 
 
 def validate(case: Case, cron_job: CronJob, old: CronJob | None) -> None:

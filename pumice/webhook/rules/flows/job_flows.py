@@ -232,7 +232,6 @@ CHECKS: tuple[Check[JobFlow], ...] = (
     (FLOW_MANY, _failures),
     (FLOW_PROBE, _probes),
 )
-"""The checks of a JobFlow, in the order in which problems are reported."""
 
 
 def validate(case: Case, job_flow: JobFlow, old: JobFlow | None) -> None:

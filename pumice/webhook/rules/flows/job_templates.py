@@ -22,7 +22,6 @@ from pumice.webhook.rules.jobs.names import expected_name
 from pumice.webhook.rules.jobs.updates import normal
 from pumice.webhook.rules.references import JOB
 from pumice.webhook.rules.rule import Level, warned
-from pumice.webhook.rules.updates import judge
 
 JOB_QUEUE_LATER = warned(
     "JOB-QUEUE-LATER",
@@ -135,9 +134,3 @@ def _job(case: Case, template: JobTemplate) -> None:
 
 
 CHECKS: tuple[Check[JobTemplate], ...] = ((job_names.JOB_NAME, _job),)
-"""The checks of a JobTemplate."""
-
-
-def validate(case: Case, template: JobTemplate, old: JobTemplate | None) -> None:
-    """Check a JobTemplate; existing Jobs of it are not affected."""
-    judge(case, CHECKS, template, old)

@@ -59,7 +59,6 @@ CHECKS: tuple[Check[Job], ...] = (
     (pods.POD_COOLDOWN, pods.job_durations),
     (not_here_yet.NOT_HERE_YET, not_here_yet.job),
 )
-"""The checks of a Job, in the order in which problems are reported."""
 
 
 def validate(case: Case, job: Job, old: Job | None) -> None:

@@ -122,16 +122,8 @@ JOB_PLUGIN_KEPT = warned(
     "an annotation volcano.sh/task-topology-affinity beside --affinity of plugin task-topology",
     compares=True,
 )
-_STRICTER = frozenset(
-    rule.code
-    for rule in (
-        JOB_RAY_HEAD,
-        JOB_PLUGIN_NAME,
-        JOB_PLUGIN_HOSTNAME,
-        JOB_PLUGIN_PORTS,
-        JOB_PLUGIN_SIZE,
-    )
-)
+_ADMITTED = (JOB_RAY_HEAD, JOB_PLUGIN_NAME, JOB_PLUGIN_HOSTNAME, JOB_PLUGIN_PORTS, JOB_PLUGIN_SIZE)
+_STRICTER = frozenset(rule.code for rule in _ADMITTED)
 """Errors of plugins that Volcano admits."""
 
 

@@ -40,7 +40,6 @@ CHECKS: tuple[Check[Queue], ...] = (
     (hierarchy_annotations.Q_HIER_LEN, hierarchy_annotations.hierarchy),
     (tree.Q_PARENT_MISSING, tree.place),
 )
-"""The checks of a Queue, in the order in which problems are reported."""
 
 LIMITS: tuple[tuple[Rule, Find], ...] = (
     (amounts.Q_GUAR_GT_DESERVED, amounts.order),
