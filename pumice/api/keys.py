@@ -129,5 +129,8 @@ QUEUE = "pumice.dev/queue"
 NAMESPACES = "pumice.dev/namespaces"
 """On a Queue: the namespaces that may use it, see `api.queue_users`."""
 
+QUEUE_ANNOTATIONS = (HIERARCHY, HIERARCHY_WEIGHTS, NODE_GROUP_LIMITS, NAMESPACES)
+"""Annotations of Queues that admission judges."""
+
 DEFAULT_SCHEDULER = "volcano"
 """`schedulerName` of the pods that Pumice places, unless configured otherwise."""

@@ -71,6 +71,14 @@ class Registry:
         """Names of all plugins, in that order."""
         return tuple(self.by_name)
 
+    @cached_property
+    def annotating(self) -> frozenset[str]:
+        """Names of the plugins that write annotations on a Job."""
+        own = JobPlugin.job_annotations
+        return frozenset(
+            each.name for each in self.plugins if type(each).job_annotations is not own
+        )
+
     def get(self, name: str) -> JobPlugin | None:
         """Find a plugin by name."""
         entry = self.by_name.get(name)

@@ -31,7 +31,6 @@ from pumice.webhook.questions import (
     without_nulls,
 )
 from pumice.webhook.rules.case import Case, EnoughError, check_rest
-from pumice.webhook.rules.jobs.plugins import annotating
 from pumice.webhook.rules.paths import without
 from pumice.webhook.rules.resource_groups import NO_GROUPS, ResourceGroups
 from pumice.webhook.rules.rule import RuleSettings
@@ -80,7 +79,6 @@ class Admission:
         self.plugins = plugins
         self.groups = groups
         self.on_crash = on_crash
-        self._annotating = annotating(plugins)
         self._wirings = OwnerWirings(plugins, plugin_settings, max_pods=settings.max_pods_per_job)
 
     def review(self, path: str, body: bytes) -> bytes:
@@ -140,7 +138,6 @@ class Admission:
             self.settings,
             view or self.view,
             self.plugins,
-            annotating=self._annotating,
             wirings=self._wirings,
             groups=self.groups,
             creating=question.operation == "CREATE",

@@ -88,7 +88,7 @@ def _mutate_job(case: Case, question: Question[DraftJob | None], source: Source)
         return
     job_defaults(case, job, old)
     named = (job.spec.plugins if job.spec is not None else None) or ()
-    if any(name in case.annotating for name in named):
+    if any(name in case.plugins.annotating for name in named):
         try:
             whole = object_as(Job, source)
         except msgspec.ValidationError as error:

@@ -262,9 +262,8 @@ def _to_schema(kind: Kind, manifest: Raw) -> list[FieldError]:
 
 def _merged(of_schema: list[FieldError], of_rules: list[FieldError]) -> list[FieldError]:
     """Both lists of problems; of two about one field the rule's, which says more."""
-    if any(
-        each.path in _NAMES for each in of_schema
-    ):  # names with an invalid part are invalid, too
+    # Names with an invalid part are invalid, too.
+    if any(each.path in _NAMES for each in of_schema):
         of_rules = [each for each in of_rules if each.code != JOB_PLUGIN_NAME.code]
     told = {error.path for error in of_rules}
     return [error for error in of_schema if told.isdisjoint(_places(error))] + of_rules

@@ -114,13 +114,7 @@ def _of_changes(name: str, *annotations: str) -> Conditions:
 
 
 _SPEC = _of_changes("spec-changes")
-_SPEC_OR_HIERARCHY = _of_changes(
-    "spec-or-hierarchy-changes",
-    keys.HIERARCHY,
-    keys.HIERARCHY_WEIGHTS,
-    keys.NODE_GROUP_LIMITS,
-    keys.NAMESPACES,
-)
+_SPEC_OR_HIERARCHY = _of_changes("spec-or-hierarchy-changes", *keys.QUEUE_ANNOTATIONS)
 _SPEC_OR_FAILURE_OPTIONS = _of_changes(
     "spec-or-failure-option-changes", keys.FLOW_RETRIES, keys.ON_FAILURE
 )

@@ -11,7 +11,7 @@ These results are left out. All others also hold for the whole object, since a r
 field that is present.
 """
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -43,7 +43,6 @@ class Case(msgspec.Struct, eq=False):
         settings: The settings that rules read.
         view: The objects of the cluster.
         plugins: The job plugins that exist.
-        annotating: Names of those plugins that write annotations on a Job.
         wirings: Wires pods of other controllers.
         groups: Resource groups that pods may belong to.
         creating: Whether the object is new; if false it is updated or deleted.
@@ -68,7 +67,6 @@ class Case(msgspec.Struct, eq=False):
     settings: RuleSettings
     view: AdmissionView
     plugins: Registry
-    annotating: Collection[str] = ()
     wirings: OwnerWirings | None = None
     groups: ResourceGroups = NO_GROUPS
     creating: bool = True
@@ -120,15 +118,9 @@ class Case(msgspec.Struct, eq=False):
         return self.add(found, rule.level, stricter=stricter or rule.stricter)
 
     def add(self, found: FieldError, level: Level, *, stricter: bool = False) -> bool:
-        """Report a problem that was found without a case; returns whether the object is refused for it.
+        """Report a problem that was found without a case, at the default level of its rule; `stricter` as in `report`.
 
-        Args:
-            found: The problem.
-            level: Default level of the rule.
-            stricter: Whether Volcano admits this problem, but not all that break the rule.
-
-        Raises:
-            EnoughError: The maximum number of errors is reached.
+        Returns whether the object is refused for it; raises `EnoughError` if the maximum number of errors is reached.
         """
         self.reported += 1
         if level == "enforce" and (stricter or self.stricter) and self.settings.strict_upstream:

@@ -108,9 +108,7 @@ def judge_update(
 
     def brought(found: FieldError) -> bool:
         if after.is_crash(found):
-            return (
-                True  # the update was not checked, although the stored object has the same problem
-            )
+            return True  # the update was not checked, even if the stored object has this problem
         if found.path in inside:
             return False
         path = moved.before(found.path)

@@ -249,9 +249,8 @@ class Reviews:
         uid, code = uid_of(body), ENDPOINTS[path].code
         self._crashed(RuleFailure(path, uid, code, error))
         problem = f"judging review {uid} failed: {type(error).__name__}: {error} [{code}]"
-        problem = problem.encode(
-            errors="backslashreplace"
-        ).decode()  # an exception may say anything
+        # An exception may say anything.
+        problem = problem.encode(errors="backslashreplace").decode()
         return malformed(uid, 500, problem, "InternalError", shown=True)
 
     def _crashed(self, crash: RuleFailure) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from pumice import plugins
 from pumice.api.jobs import Job
-from pumice.plugins import JobPlugin, PluginError, Registry
+from pumice.plugins import PluginError
 from pumice.webhook.patches import escape
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.drafts import DraftJob
@@ -150,15 +150,6 @@ def job_plugins(case: Case, job: Job) -> None:
 
 
 _ANNOTATIONS = "/metadata/annotations"
-
-
-def annotating(registry: Registry) -> frozenset[str]:
-    """Names of the plugins that write annotations; other Jobs need not be decoded completely."""
-    return frozenset(
-        plugin.name
-        for plugin in registry.plugins
-        if type(plugin).job_annotations is not JobPlugin.job_annotations
-    )
 
 
 def job_annotations(case: Case, job: Job, draft: DraftJob, old: DraftJob | None = None) -> None:

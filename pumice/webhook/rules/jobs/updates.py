@@ -123,9 +123,8 @@ def _frozen(job: Job) -> Raw:
         _as_compared(task.get("partitionPolicy") or {}, "totalPartitions", "minPartitions")
     for volume in spec.get("volumes", ()):
         claim = volume.get("volumeClaim") or {}
-        if any(
-            each is not None for each in claim.values()
-        ):  # defaulting drops fields that are null
+        # Defaulting drops fields that are null.
+        if any(each is not None for each in claim.values()):
             _as_compared(volume, "volumeClaimName")  # the controller fills it in
     return spec
 

@@ -80,12 +80,5 @@ def _judge_limit(case: Case, queue: Queue, find: Find, old: Queue | None) -> Non
 
 def _judged(queue: Queue) -> tuple[object, ...]:
     """All fields that rules read."""
-    annotation = queue.metadata.annotation
-    return (
-        queue.spec,
-        queue.status.state,
-        annotation(keys.HIERARCHY),
-        annotation(keys.HIERARCHY_WEIGHTS),
-        annotation(keys.NODE_GROUP_LIMITS),
-        annotation(keys.NAMESPACES),
-    )
+    annotations = map(queue.metadata.annotation, keys.QUEUE_ANNOTATIONS)
+    return queue.spec, queue.status.state, *annotations

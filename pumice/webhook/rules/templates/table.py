@@ -124,9 +124,6 @@ class KnownValues:
     A value with a problem is checked each time, for its own path. A value is known only if nothing was reported, whatever
     the level of the rule, and no suggestion was searched: that depends on the value and its context, not on settings,
     plugins or the place.
-
-    Attributes:
-        size: Bytes that known values take together.
     """
 
     def __init__(self, check: Check, context: Callable[[Site, Raw], object] | None = None) -> None:
@@ -134,7 +131,6 @@ class KnownValues:
 
         `context` has what it reads besides the value, from the site and the value's parent.
         """
-        self.size = 0
         self._check = check
         self._context = context
         self._known: set[bytes] = set()
@@ -154,20 +150,16 @@ class KnownValues:
         self._check(site, found, field, owner)
         # If the budget for suggestions is spent, a misspelt name is not noticed.
         if case.reported == reported and suggestions.left == left > 0 and len(key) <= _LONGEST:
-            self.size += len(key) + _OVERHEAD
-            if self.size > MOST_KNOWN:
+            if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-                self.size = len(key) + _OVERHEAD
             self._known.add(key)
 
 
 _encode = msgspec.msgpack.Encoder().encode
 _LONGEST = 4096
 """Bytes of the longest value that is kept; the volumes of most pods take some hundred."""
-_OVERHEAD = 100
-"""Bytes that a value takes besides its own."""
-MOST_KNOWN = 2**17
-"""Bytes that the known values of a check may take; if they take more, all are forgotten."""
+MOST_KNOWN = 256
+"""Values that a check may know, of 1 MiB at most; before there are more, all are forgotten."""
 
 
 def below(path: str, *rows: Row) -> tuple[Row, ...]:
@@ -224,21 +216,12 @@ def _present_members(checks: Sequence[tuple[str, Check]]) -> Check:
     place_of = {name: place for place, (name, _) in enumerate(checks)}
     check_of = dict(checks)
 
-    def several(site: Site, found: Any, field: str, _: Raw) -> None:
-        for name in sorted(check_of.keys() & found, key=place_of.__getitem__):
+    def members(site: Site, found: Any, field: str, _: Raw) -> None:
+        present = [name for name in found if name in check_of]
+        if len(present) > 1:
+            present.sort(key=place_of.__getitem__)
+        for name in present:
             check_of[name](site, found[name], f"{field}.{name}" if field else name, found)
-
-    def members(site: Site, found: Any, field: str, owner: Raw) -> None:
-        present = None
-        for name in found:
-            if name in check_of:
-                if present is not None:
-                    several(site, found, field, owner)
-                    return
-                present = name
-        if present is not None:
-            where = f"{field}.{present}" if field else present
-            check_of[present](site, found[present], where, found)
 
     return members
 
