@@ -238,18 +238,12 @@ def _identity(kind: Kind, manifest: Mapping[str, Any]) -> tuple[str, str]:
 class Overlay(AdmissionView):
     """A view with a few objects that it does not know yet, fetched a moment ago."""
 
-    def __init__(
-        self,
-        view: AdmissionView,
-        queues: Iterable[Queue] = (),
-        owners: Mapping[OwnerKey, Owner] | None = None,
-    ) -> None:
-        """Lay queues and owners of pods over a view."""
+    def __init__(self, view: AdmissionView, laid: Mapping[OwnerKey, Any]) -> None:
+        """Lay queues and owners of pods over a view, each by its kind, namespace and name."""
         self._view = view
-        self._queues = {queue.metadata.name: queue for queue in queues}
-        self._laid: dict[OwnerKey, Any] = {
-            **(owners or {}),
-            **{(QUEUE, "", name): queue for name, queue in self._queues.items()},
+        self._laid = laid
+        self._queues: dict[str, Queue] = {
+            key[2]: each for key, each in laid.items() if key[0] == QUEUE
         }
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Any | None:

@@ -3,10 +3,8 @@
 Volcano acts on it, so manifests with it are not refused. Their users must hear of it before they wait for it.
 """
 
-from collections.abc import Iterable
-
 from pumice.api.jobs import Job
-from pumice.api.not_here_yet import Use, uses_in_job, uses_in_pod
+from pumice.api.not_here_yet import uses_in_job, uses_in_pod
 from pumice.api.pods import Pod
 from pumice.webhook.rules.case import Case
 from pumice.webhook.rules.rule import warned
@@ -20,16 +18,7 @@ NOT_HERE_YET = warned(
 )
 
 
-def job(case: Case, found: Job) -> None:
-    """Warn about fields of a Job and its templates."""
-    _report(case, uses_in_job(found))
-
-
-def pod(case: Case, found: Pod) -> None:
-    """Warn about fields of a pod."""
-    _report(case, uses_in_pod(found))
-
-
-def _report(case: Case, uses: Iterable[Use]) -> None:
-    for use in uses:
+def uses(case: Case, found: Job | Pod) -> None:
+    """Warn about fields of a Job and its templates, or of a pod."""
+    for use in uses_in_job(found) if isinstance(found, Job) else uses_in_pod(found):
         case.report(NOT_HERE_YET, use.path, str(use))

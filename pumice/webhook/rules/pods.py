@@ -155,7 +155,7 @@ CHECKS: tuple[Check[Pod], ...] = (
     (POD_JDB_INT, _disruption_budget),
     (POD_COOLDOWN, durations),
     (POD_MANY_LABELS, not_many_on(POD_MANY_LABELS)),
-    (not_here_yet.NOT_HERE_YET, not_here_yet.pod),
+    (not_here_yet.NOT_HERE_YET, not_here_yet.uses),
 )
 
 

@@ -11,10 +11,9 @@ admitted with a warning, or denied for other reasons, too, may report a queue as
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from prometheus_client import Counter
@@ -24,7 +23,7 @@ from pumice.api.queues import Queue
 from pumice.cluster.cache import WatchCache
 from pumice.cluster.client import Client
 from pumice.cluster.errors import ApiError, NotFound
-from pumice.plugins.other_owners import OWNERS, Owner, OwnerKey
+from pumice.plugins.other_owners import OWNERS, OwnerKey
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.rules.flows.job_templates import JOB_QUEUE_LATER
 from pumice.webhook.rules.queues.closing import Q_DEL_MISSING
@@ -35,8 +34,6 @@ from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.view import READ_AS, AdmissionView
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _PARENT = "parent"
 _OPTIONAL = (HYPER_NODE, *OWNERS)
@@ -135,49 +132,39 @@ class LiveLookup:
         self._client = client
         self._metrics = metrics
 
-    async def queues(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
-        """Those of the named queues that exist.
+    async def find(self, keys: Collection[OwnerKey], seconds: float) -> dict[OwnerKey, Any]:
+        """Those of some queues and owners of pods that exist, by kind, namespace and name.
 
         Raises:
             TimeoutError: The API server did not answer in time.
         """
-        looks = self._metrics.lookups
-        async with _within(seconds, f"queues {', '.join(names)}", looks):
-            each = [self._get((QUEUE, "", name), Queue, looks) for name in names]
-            return [queue for queue in await asyncio.gather(*each) if queue is not None]
+        try:
+            async with asyncio.timeout(seconds):
+                found = await asyncio.gather(*map(self._get, keys))
+        except TimeoutError:
+            for key in keys:
+                self._looks(key[0]).labels("failed").inc()
+                logger.warning("looking for %s took more than %.1f s", _shown(key), seconds)
+            raise
+        return {key: each for key, each in zip(keys, found, strict=True) if each is not None}
 
-    async def owners(self, keys: tuple[OwnerKey, ...], seconds: float) -> dict[OwnerKey, Owner]:
-        """Those of the owners of pods that exist.
-
-        Raises:
-            TimeoutError: The API server did not answer in time.
-        """
-        looks = self._metrics.owner_lookups
-        async with _within(seconds, "the owner of a pod", looks):
-            found = {key: await self._get(key, OWNERS[key[0]], looks) for key in keys}
-        return {key: owner for key, owner in found.items() if owner is not None}
-
-    async def _get(self, key: OwnerKey, type_: type[T], looks: Counter) -> T | None:
+    async def _get(self, key: OwnerKey) -> Any | None:
         kind, namespace, name = key
         result, found = "found", None
         try:
-            found = msgspec.convert(await self._client.get(kind, name, namespace), type_)
+            found = msgspec.convert(await self._client.get(kind, name, namespace), READ_AS[kind])
         except NotFound:
             result = "missing"
         except (ApiError, ValueError) as error:
             result = "failed"
-            what = f"{kind.kind} {namespace}/{name}" if namespace else f"queue {name}"
-            logger.warning("looking for %s: %s", what, error)
-        looks.labels(result).inc()
+            logger.warning("looking for %s: %s", _shown(key), error)
+        self._looks(kind).labels(result).inc()
         return found
 
+    def _looks(self, kind: Kind) -> Counter:
+        return self._metrics.lookups if kind == QUEUE else self._metrics.owner_lookups
 
-@asynccontextmanager
-async def _within(seconds: float, what: str, looks: Counter) -> AsyncIterator[None]:
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        looks.labels("failed").inc()
-        logger.warning("looking for %s took more than %.1f s", what, seconds)
-        raise
+
+def _shown(key: OwnerKey) -> str:
+    kind, namespace, name = key
+    return f"{kind.kind} {namespace}/{name}" if namespace else f"{kind.kind} {name}"

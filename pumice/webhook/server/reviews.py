@@ -11,14 +11,15 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 import structlog
 from aiohttp import web
 from multidict import CIMultiDict
 
 from pumice.api.durations import parse_nanoseconds
-from pumice.api.queues import Queue
+from pumice.api.kinds import QUEUE
+from pumice.plugins.other_owners import OwnerKey
 from pumice.serving.http_server import JSON, HttpError
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import Answer, malformed
@@ -178,24 +179,25 @@ class Reviews:
         answer = self._admission.answer(path, body)
         if self._lookup is None:
             return answer
-        queues: list[Queue] = []
+        laid: dict[OwnerKey, Any] = {}
         for _ in range(self._admission.settings.max_queue_depth):  # those above may be new, too
             if not needs_queues(answer):
                 break
             names = tuple(dict.fromkeys(answer.missing_queues))
             try:
-                found = await self._lookup.queues(names, self._seconds_left(request, started))
+                keys = [(QUEUE, "", name) for name in names]
+                found = await self._lookup.find(keys, self._seconds_left(request, started))
             except TimeoutError:
                 return late(answer, names)
             if not found:
                 break
-            queues += found
-            answer = self._admission.answer(path, body, Overlay(self._admission.view, queues))
+            laid |= found
+            answer = self._admission.answer(path, body, Overlay(self._admission.view, laid))
         if needs_owners(answer):
             left = self._seconds_left(request, started)
             with suppress(TimeoutError):  # the controller of the pod tries again
-                if owners := await self._lookup.owners(answer.missing_owners, left):
-                    view = Overlay(self._admission.view, owners=owners)
+                if owners := await self._lookup.find(answer.missing_owners, left):
+                    view = Overlay(self._admission.view, owners)
                     answer = self._admission.answer(path, body, view)
         return answer
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from pumice.api.queues import Queue
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
+from pumice.plugins.other_owners import OwnerKey
 from pumice.webhook.server import StateSource, WebhookWorker
 from pumice.webhook.server.lookup import LiveLookup
 from pumice.webhook.settings import AdmissionSettings
@@ -65,17 +65,17 @@ async def ask(
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """How long each look for queues may take, in seconds: a busy machine adds nothing to that."""
+    """How long each look may take, in seconds: a busy machine adds nothing to that."""
     found: list[float] = []
-    find = LiveLookup.queues
+    find = LiveLookup.find
 
     async def noted(
-        self: LiveLookup, names: tuple[str, ...], seconds: float, **options: Any
-    ) -> list[Queue]:
+        self: LiveLookup, keys: Collection[OwnerKey], seconds: float
+    ) -> dict[OwnerKey, Any]:
         found.append(seconds)
-        return await find(self, names, seconds, **options)
+        return await find(self, keys, seconds)
 
-    monkeypatch.setattr(LiveLookup, "queues", noted)
+    monkeypatch.setattr(LiveLookup, "find", noted)
     return found
 
 

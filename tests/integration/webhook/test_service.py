@@ -3,16 +3,17 @@
 import asyncio
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 
-from pumice.api.queues import Queue
 from pumice.cluster.lifecycle import SupervisedTask, run_until_stopped
 from pumice.plugins import builtin
+from pumice.plugins.other_owners import OwnerKey
 from pumice.serving.probes import Probes
 from pumice.webhook.admission import Admission
 from pumice.webhook.server import (
@@ -154,8 +155,8 @@ class Clueless(LiveLookup):
     def __init__(self) -> None:
         """Create it without an API server."""
 
-    async def queues(self, names: tuple[str, ...], seconds: float) -> list[Queue]:
-        raise RuntimeError(f"no idea of {names} in {seconds > 0}")
+    async def find(self, keys: Collection[OwnerKey], seconds: float) -> dict[OwnerKey, Any]:
+        raise RuntimeError(f"no idea of {[name for _, _, name in keys]} in {seconds > 0}")
 
 
 async def test_whatever_else_raises_refuses_too_and_is_reported_once(
@@ -182,7 +183,7 @@ async def test_whatever_else_raises_refuses_too_and_is_reported_once(
     assert (response["uid"], response["allowed"]) == (UID, False)
     assert response["status"]["code"] == 500
     assert (
-        "RuntimeError: no idea of ('default',) in True [JOBS-VALIDATE]"
+        "RuntimeError: no idea of ['default'] in True [JOBS-VALIDATE]"
         in (response["status"]["message"])
     )
     crashes = metrics.registry.get_sample_value(

@@ -291,8 +291,8 @@ async def test_the_lookup_of_a_queue(
     api: Client, client: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await api.create(QUEUE, queue("default"))
-    breakage = Breakage(LiveLookup.queues, lambda _, names, *__: "bad" in names)
-    monkeypatch.setattr(LiveLookup, "queues", lambda *given, **named: breakage(*given, **named))
+    breakage = Breakage(LiveLookup.find, lambda _, keys, *__: (QUEUE, "", "bad") in keys)
+    monkeypatch.setattr(LiveLookup, "find", lambda *given, **named: breakage(*given, **named))
     worker = WebhookWorker(StateSource.of_cluster(api), builtin(), settings=QUICK)
     async with running(worker) as address:
         await until(lambda: worker.ready)

@@ -96,7 +96,7 @@ def test_an_owner_that_is_not_seen_yet_is_laid_over_the_view() -> None:
     body = review(request(PATH, pod_of(SHAPE, {"index": 1})))
     first = judging.answer(PATH, body)
     assert (first.outcome, first.missing_owners) == ("denied", (KEY,))
-    view = Overlay(judging.view, owners={KEY: owner_of(SHAPE)})
+    view = Overlay(judging.view, {KEY: owner_of(SHAPE)})
     then = judging.answer(PATH, body, view)
     assert (then.outcome, then.missing_owners) == ("patched", ())
 

@@ -5,6 +5,7 @@ import pytest
 from pumice.api import kinds
 from pumice.api.meta import ObjectMeta
 from pumice.api.queues import Queue, QueueSpec
+from pumice.plugins.other_owners import OwnerKey
 from pumice.webhook.view import AdmissionView, Overlay, Snapshot
 from tests.kit.builders import job, pod_group, queue
 
@@ -13,6 +14,10 @@ Raw = dict[str, Any]
 
 def made(name: str, parent: str = "") -> Queue:
     return Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(parent=parent))
+
+
+def laid(*queues: Queue) -> dict[OwnerKey, Queue]:
+    return {(kinds.QUEUE, "", each.metadata.name): each for each in queues}
 
 
 def names(view: AdmissionView) -> list[str]:
@@ -57,7 +62,7 @@ def test_a_namespace_is_found_by_name() -> None:
 @pytest.mark.parametrize("complete", [True, False])
 def test_an_overlay_adds_queues_and_moves_those_that_changed(*, complete: bool) -> None:
     below = Snapshot([made("a"), made("b", "a"), made("c", "a")], complete=complete)
-    view = Overlay(below, [made("d", "a"), made("b", "c")])
+    view = Overlay(below, laid(made("d", "a"), made("b", "c")))
     assert view.knows(kinds.QUEUE) is complete
     assert names(view) == ["a", "b", "c", "d"]
     assert [each.metadata.name for each in view.children("c")] == ["b"]
@@ -138,7 +143,7 @@ def test_tiers_are_those_of_hyper_nodes() -> None:
 
 def test_an_overlay_is_the_view_below_but_for_queues() -> None:
     below = Snapshot.of([priority("high", default=True), hyper_node("a", 1, "rack"), pod_group()])
-    view = Overlay(below, [made("new")])
+    view = Overlay(below, laid(made("new")))
     assert view.knows(kinds.HYPER_NODE)
     assert view.knows(kinds.PRIORITY_CLASS)
     assert view.priority_class("high") == below.priority_class("high")

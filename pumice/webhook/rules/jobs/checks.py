@@ -57,7 +57,7 @@ CHECKS: tuple[Check[Job], ...] = (
     (references.JOB.missing, references.job_queue),
     (references.JOB.priority, references.job_priorities),
     (pods.POD_COOLDOWN, pods.job_durations),
-    (not_here_yet.NOT_HERE_YET, not_here_yet.job),
+    (not_here_yet.NOT_HERE_YET, not_here_yet.uses),
 )
 
 
