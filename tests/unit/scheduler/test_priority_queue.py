@@ -15,6 +15,16 @@ def test_the_smallest_key_comes_first() -> None:
     assert [line.pop() for _ in range(3)] == ["a", "bb", "ccc"]
 
 
+def test_several_that_are_put_in_together_come_in_their_turns() -> None:
+    line: PriorityQueue[str] = PriorityQueue(len, moves=False)
+    line.begin(["ccc", "a", "dddd"], [3, 1, 4])
+    assert len(line) == 3
+    assert line.pop() == "a"
+    line.push("bb")
+    assert [line.pop() for _ in range(3)] == ["bb", "ccc", "dddd"]
+    assert not line
+
+
 def test_keys_that_have_grown_are_noticed() -> None:
     """What was pushed with share 0 and has used something since goes behind the others."""
     shares = {"a": 0, "b": 1, "c": 2}

@@ -1,7 +1,7 @@
 """Gangs that wait: what parks them, what has them tried again, and that an event costs little while many wait."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,12 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.results import Reason
+from pumice.scheduler.session.node_rankings import NodeRankings
 from pumice.scheduler.session.refused_before import RefusedBefore
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Cause
+from pumice.scheduler.waiting.wanted import WantedKinds
 from tests.kit.examples import examples
 from tests.unit.scheduler.columns import check_waiting
 from tests.unit.scheduler.scenarios import (
@@ -257,6 +259,40 @@ def test_of_gangs_that_compete_for_one_place_those_behind_the_first_are_not_trie
     result = scenario.cycle(NOW)
     assert len(result.binds) == (2 if equal else 1)
     assert counting.pods() <= 2 + RENEWALS_PER_CYCLE
+
+
+def test_what_gangs_ask_for_is_noted_once_and_compared_together_with_the_nodes_that_suit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of them may get the place that becomes free, and each asks for another amount."""
+    names = [f"g{number}" for number in range(WAITING)]
+    scenario = Scenario(
+        {
+            "nodes": [["n", "500m", "64Gi"]],
+            "podgroups": [["ns", name, "default", 1, "Inqueue"] for name in names],
+            "pod_sets": [
+                {"pg": name, "count": 1, "cpu": f"{1000 + number}m"}
+                for number, name in enumerate(names)
+            ],
+        },
+        config_text([["priority", "gang"], ["predicates"]], ["allocate"]),
+    )
+    scenario.cycle(NOW)
+    calls: list[str] = []
+    for owner, name in ((WantedKinds, "use"), (NodeRankings, "fixed")):
+        monkeypatch.setattr(owner, name, _counted(calls, name, getattr(owner, name)))
+    scenario.state.set_node(node(["m", 2, "64Gi"]))
+    assert len(scenario.cycle(NOW).binds) == 1
+    assert 0 < calls.count("use") <= RENEWALS_PER_CYCLE + 1
+    assert 0 < calls.count("fixed") <= WAITING // 4
+
+
+def _counted(calls: list[str], name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(*given: Any) -> Any:
+        calls.append(name)
+        return call(*given)
+
+    return counted
 
 
 def test_not_every_decision_has_all_gangs_compared_that_wait(
