@@ -75,12 +75,12 @@ class Capacity(LastingPlugin):
         self._known: dict[int, float] = {}
         self._claims: Ints | None = None
         self._leaving: Ints | None = None
-        session.publish("deserved", self._rights.deserved - self._rights.away * self._rights.named)
-        session.publish("real_capacity", np.maximum(self._rights.real - self._rights.away, 0))
-        session.publish("capacity", self._rights.capability)
-        session.publish(
-            "share", np.array([*map(self._share, range(len(table.names)))], dtype=np.float64)
-        )
+        rights, held = self._rights, self._held.copy()
+        rows = range(len(table.names))
+        session.publish("deserved", lambda: rights.deserved - rights.away * rights.named)
+        session.publish("real_capacity", lambda: np.maximum(rights.real - rights.away, 0))
+        session.publish("capacity", rights.capability)
+        session.publish("share", lambda: np.array([self._share(row, held) for row in rows]))
         return super().reopen(session) and self._names is table.names
 
     # -- order -------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Capacity(LastingPlugin):
         for row in self._paths[self._table.rows[queue.metadata.name]]:
             share = known.get(row)
             if share is None:
-                share = known[row] = self._share(row)
+                share = known[row] = self._share(row, self._held)
             shares.append(share)
         return (-queue.spec.priority, tuple(shares))
 
@@ -101,8 +101,8 @@ class Capacity(LastingPlugin):
         row = self._table.rows.get(name)
         return [] if row is None else [self._table.names[each] for each in self._paths[row]]
 
-    def _share(self, row: int) -> float:
-        """The largest part of what a queue deserves that it holds, of any resource."""
+    def _share(self, row: int, held: Ints) -> float:
+        """The largest part of what a queue deserves that it holds, of any resource; `held` is by row and column."""
         deserved = self._deserved.get(row)
         if deserved is None:
             columns = self._rights.named[row].nonzero()[0].tolist()
@@ -110,7 +110,6 @@ class Capacity(LastingPlugin):
             amounts = (self._rights.deserved[row, columns] - away).tolist()
             found = zip(columns, amounts, away.tolist(), strict=True)
             deserved = self._deserved[row] = tuple(found)
-        held = self._held
         parts = [(held.item(row, column) - away) / amount for column, amount, away in deserved]
         return max(parts, default=_NOT_DESERVING)
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from pumice.api.meta import ObjectMeta
@@ -16,7 +17,14 @@ from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.worker.metrics import VolcanoMetrics
-from tests.unit.scheduler.scenarios import NOW, WITHOUT_SHARES, Scenario, config_text, with_plugins
+from tests.unit.scheduler.scenarios import (
+    NOW,
+    WITHOUT_SHARES,
+    Scenario,
+    config_text,
+    node,
+    with_plugins,
+)
 
 CLUSTER: dict[str, Any] = {
     "nodes": [["n1", 4, "8Gi", {"resources": {"nvidia.com/gpu": 8}}]],
@@ -314,3 +322,23 @@ def test_what_queues_deserve_and_may_hold_is_of_nodes_that_are_ready() -> None:
         assert read(registry, "deserved_milli_cpu")["team"] == deserved
         assert read(registry, "real_capacity_milli_cpu")["team"] == 4000
         assert read(registry, "share")["team"] == 1000 / deserved
+
+
+@pytest.mark.parametrize("plugin", ["capacity", "proportion"])
+def test_the_share_of_a_queue_is_that_before_the_cycle_whenever_it_is_asked_for(
+    plugin: str,
+) -> None:
+    """It is computed when it is read: then the pod that the cycle has placed is there, and another node."""
+    case = {
+        "nodes": [["n", 4, "16Gi"]],
+        "queues": [["team", {"deserved": {"cpu": 2}}]],
+        "podgroups": [["ns", each, "team", 1, "Inqueue"] for each in ("runs", "waits")],
+        "pods": [
+            ["ns", "runs-0", "n", "Running", 1, 0, "runs"],
+            ["ns", "waits-0", "", "Pending", 1, 0, "waits"],
+        ],
+    }
+    scenario = Scenario(case, config_text([["gang", plugin, "predicates"]]))
+    assert scenario.cycle().binds
+    scenario.state.set_node(node(["m", 4, "16Gi"]))
+    assert read(gauges(scenario.state), "share")["team"] == 0.5
