@@ -23,6 +23,7 @@ from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.cluster import Ending, VirtualCluster
 from pumice.traces.controlled_job import ControlledJob, job_of
 from pumice.traces.durations import JobDurations, ignored_durations, stated
+from pumice.traces.job_measures import rounded
 from pumice.traces.past_jobs import group_of_job
 
 _BEFORE = ("", "Pending", "Inqueue")
@@ -225,7 +226,7 @@ class _Future:
         start = self._starts.first.get(key)
         if start is not None:
             when = "now" if start < _SOON else f"in about {_about(start)}"
-            return StartForecast(start, f"starts {when} (if nothing changes)")
+            return StartForecast(rounded(start), f"starts {when} (if nothing changes)")
         if reached is not None:
             return StartForecast(
                 None, f"starts in more than {_about(reached)}; no more is computed"

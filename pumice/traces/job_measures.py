@@ -1,7 +1,8 @@
 """What is measured of each job. docs/simulation.md defines every number."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import fsum
+from typing import Any
 
 import msgspec
 
@@ -14,6 +15,7 @@ Source: Feitelson, Rudolph: Metrics and Benchmarking for Parallel Job Scheduling
 """
 
 _PERCENTILES = (50, 95, 99)
+_DECIMALS = 6
 
 
 class JobMeasures(msgspec.Struct, kw_only=True):
@@ -79,6 +81,19 @@ def _measured(record: JobRecord, nodes: list[str]) -> JobMeasures:
         nodes=[nodes[index] for index in held],
         reason=record.reason,
     )
+
+
+def rounded(found: Any) -> Any:
+    """Numbers as they are written, in plain containers: with six decimals, because no moment is known better than a microsecond."""
+    if isinstance(found, float):
+        return round(found, _DECIMALS)
+    if isinstance(found, Mapping):
+        return {key: rounded(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [rounded(each) for each in found]
+    if isinstance(found, msgspec.Struct):
+        return rounded(msgspec.to_builtins(found))
+    return found
 
 
 def distribution(values: Iterable[float | None]) -> Distribution:

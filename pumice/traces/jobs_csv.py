@@ -7,7 +7,7 @@ import csv
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from pumice.traces.job_measures import JobMeasures
+from pumice.traces.job_measures import JobMeasures, rounded
 from pumice.traces.places import PodPlaces
 from pumice.traces.records import JobRecord, Past
 
@@ -37,26 +37,25 @@ def write_jobs(file: TextIO, past: Past, jobs: Iterable[JobMeasures]) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     for number, (record, job) in enumerate(zip(past.jobs, jobs, strict=True)):
-        writer.writerow(
-            [
-                job.name,
-                job.namespace,
-                job.submit,
-                record.job.replicas,
-                record.job.duration,
-                int(record.outcome == "Completed"),
-                job.start,
-                job.run,
-                job.end,
-                job.wait,
-                job.turnaround,
-                job.slowdown,
-                interval_set(_held(number, record, places)),
-                job.queue,
-                job.outcome,
-                job.evictions,
-            ]
-        )
+        cells = [
+            job.name,
+            job.namespace,
+            job.submit,
+            record.job.replicas,
+            record.job.duration,
+            int(record.outcome == "Completed"),
+            job.start,
+            job.run,
+            job.end,
+            job.wait,
+            job.turnaround,
+            job.slowdown,
+            interval_set(_held(number, record, places)),
+            job.queue,
+            job.outcome,
+            job.evictions,
+        ]
+        writer.writerow(rounded(cells))
 
 
 def _held(number: int, record: JobRecord, places: PodPlaces) -> Iterator[int]:

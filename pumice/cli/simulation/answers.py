@@ -15,6 +15,7 @@ from pumice.api.messages import shortened
 from pumice.cli.exits import UserError
 from pumice.cli.output import Format, note, table, write, write_json
 from pumice.traces.comparison import ChangedJob, Differences, differences
+from pumice.traces.job_measures import rounded
 from pumice.traces.jobs_csv import write_jobs
 from pumice.traces.measures import Measures, measure
 from pumice.traces.records import Past, Samples
@@ -112,12 +113,11 @@ class Answers:
             _writing(self.report, lambda path: path.write_bytes(data))
         if self.output is Format.JSON:
             documents = [{"jobs": each.jobs, "summary": each.summary} for each in measured]
-            keys = ("base", "other")
-            write_json(
-                documents[0]
-                if found is None
-                else {**dict(zip(keys, documents, strict=True)), "differences": found}
-            )
+            if found is None:
+                write_json(rounded(documents[0]))
+            else:
+                compared = dict(zip(("base", "other"), documents, strict=True))
+                write_json(rounded({**compared, "differences": found}))
         elif found is None:
             write(_measures_text(measured[0]))
         else:

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import select
 import signal
 import time
@@ -42,6 +43,22 @@ def test_json_has_the_keys_that_are_documented(capsys: pytest.CaptureFixture[str
     summary = {"makespan", "utilization", "wait", "turnaround", "bounded_slowdown", "jain"}
     assert {*summary, "evictions", "skipped", "cost"} <= {*found["summary"]}
     assert found["summary"]["wait"]["p95"] == 27
+
+
+def test_numbers_have_six_decimals_and_no_traces_of_how_they_were_computed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Moments of wakes are told in UNIX seconds, of which a float keeps a quarter of a microsecond, and differences round again."""
+    base, other = small(), small()
+    base.jobs[2].end, other.jobs[2].end = 80.25699996948, 80.357
+    answers(("a.conf", "b.conf"), jobs=tmp_path / "jobs.csv").give([base, other])
+    text = capsys.readouterr().out
+    found = json.loads(text)
+    assert found["base"]["jobs"][2]["end"] == 80.257
+    assert found["differences"]["summary"]["makespan"] == 0.1
+    written = text + (tmp_path / "jobs.csv").read_text()
+    assert not re.search(r"\d\.\d{7}", written)
+    assert "80.257" in (tmp_path / "jobs.csv").read_text()
 
 
 def test_two_runs_have_a_document_each_and_their_differences(

@@ -153,6 +153,12 @@ def test_a_job_that_fits_starts_now_and_one_that_never_does_is_told_so() -> None
     assert found["default/large"].message.startswith("does not start")
 
 
+def test_moments_are_told_to_the_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.NOW", NOW + 0.1)
+    jobs = [stored("runs", phase="Running", duration="50m"), stored("next", phase="Pending")]
+    assert forecasts(jobs, "runs")["default/next"].seconds == 2399.9
+
+
 def test_it_looks_ahead_only_as_long_as_it_may() -> None:
     jobs = [stored("runs", phase="Running", duration="50m"), stored("next", phase="Pending")]
     found = forecasts(jobs, "runs", limit=-1.0)["default/next"]
