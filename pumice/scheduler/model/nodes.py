@@ -72,7 +72,7 @@ class NodeTable:
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
         ports: Host ports in use: by block, the nodes, and how many pods there use which ports of it.
         leaving_ports: Those of them that terminating pods have.
-        log: Rows on which the amounts of pods have changed, in the order of the changes. `rows` gives others when it begins anew.
+        log: Rows on which the amounts of pods have changed, in the order of the changes. `rows` gives others when it begins again.
         on_change: Called with row, old node (None for a new one) and new node.
         on_claims: Called with a pod that mounts claims: when it has been put on a node, and when it has left it.
     """

@@ -1,5 +1,6 @@
 """Queues that take their gangs in order: the first that does not fit holds up those behind it."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -181,12 +182,17 @@ def test_gangs_that_have_begun_are_left_in_line_once(monkeypatch: pytest.MonkeyP
         config_text(PLUGINS),
     )
     pushed: list[str] = []
-    push = PriorityQueue.push
+    push, begin = PriorityQueue.push, PriorityQueue.begin
 
     def noting(line: PriorityQueue[Any], item: Any) -> None:
         pushed.append(getattr(item, "key", ""))
         push(line, item)
 
+    def noting_all(line: PriorityQueue[Any], items: Sequence[Any], keys: Iterable[Any]) -> None:
+        pushed.extend(getattr(item, "key", "") for item in items)
+        begin(line, items, keys)
+
     monkeypatch.setattr(PriorityQueue, "push", noting)
+    monkeypatch.setattr(PriorityQueue, "begin", noting_all)
     scenario.cycle()
     assert sum(key.startswith("ns/b") for key in pushed) == 2 * len(names) - 1
