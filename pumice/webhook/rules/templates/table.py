@@ -216,12 +216,21 @@ def _present_members(checks: Sequence[tuple[str, Check]]) -> Check:
     place_of = {name: place for place, (name, _) in enumerate(checks)}
     check_of = dict(checks)
 
-    def members(site: Site, found: Any, field: str, _: Raw) -> None:
-        present = [name for name in found if name in check_of]
-        if len(present) > 1:
-            present.sort(key=place_of.__getitem__)
-        for name in present:
+    def several(site: Site, found: Any, field: str, _: Raw) -> None:
+        for name in sorted(check_of.keys() & found, key=place_of.__getitem__):
             check_of[name](site, found[name], f"{field}.{name}" if field else name, found)
+
+    def members(site: Site, found: Any, field: str, owner: Raw) -> None:
+        present = None
+        for name in found:
+            if name in check_of:
+                if present is not None:
+                    several(site, found, field, owner)
+                    return
+                present = name
+        if present is not None:
+            where = f"{field}.{present}" if field else present
+            check_of[present](site, found[present], where, found)
 
     return members
 
