@@ -110,7 +110,7 @@ class _Starving:
         rules = self._rules.get(job.queue)
         if rules is None:
             rules = self._rules[job.queue] = rules_for(self._session, self._setting, job, queue)
-            if not self._surveys.accepted(rules).any():
+            if not self._surveys.accepted(rules)[1]:
                 self._unhelped.add(job.queue)
         return rules
 

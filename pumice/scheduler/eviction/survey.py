@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from pumice.scheduler.eviction.settings import EvictionRules
 from pumice.scheduler.model.axis import PODS, SCORED_CPU, SCORED_MEMORY, Bools, Ints
 from pumice.scheduler.model.candidates import Candidates, Preemptor, WhySpared
+from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.running_pods import RunningTable
 from pumice.scheduler.model.tasks import TaskInfo
 from pumice.scheduler.session.session import Session
@@ -103,6 +104,7 @@ class Surveys:
         self._spare: dict[Hashable, tuple[int, bool]] = {}
         self._spared: dict[Hashable, EvictionFailure] = {}
         self._queues: tuple[int, Ints] = (-1, np.zeros(0, dtype=np.int64))
+        self._accepted: dict[Hashable, tuple[Bools, Sequence[JobInfo]]] = {}
 
     def begin_queue(self) -> None:
         """Another queue has its turn: what others lost or got makes other pods candidates for it."""
@@ -134,7 +136,7 @@ class Surveys:
         key = rules.survey_class(preemptor)
         found = self._kept.get(key)
         if found is None or (current and not self.is_current(found)):
-            found = _survey(self._session, preemptor, rules, self.accepted(rules))
+            found = _survey(self._session, preemptor, rules, self.accepted(rules)[0])
             if not tentative:
                 if len(self._kept) >= _KEPT:
                     del self._kept[next(iter(self._kept))]
@@ -170,17 +172,15 @@ class Surveys:
 
     def _are_all_spared(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """Whether in each tier, or in any if all plugins must agree, a plugin tells at once that it spares all pods."""
-        gangs = self._session.view.running.gangs
-        numbers = np.flatnonzero(self.accepted(rules)).tolist()
-        named = [gang for number in numbers if (gang := gangs[number])]
-        if not named:
+        gangs = self.accepted(rules)[1]
+        if not gangs:
             return True
         tells = self._session.extensions.spares_gangs
         spared, tiers = set[int](), set[int]()
         for each in rules.checks:
             tier = 0 if rules.setting.by_gang else each.tier
             tiers.add(tier)
-            if tier not in spared and each.call in tells and tells[each.call](preemptor, named):
+            if tier not in spared and each.call in tells and tells[each.call](preemptor, gangs):
                 spared.add(tier)
         return spared == tiers
 
@@ -214,20 +214,22 @@ class Surveys:
         self._kept.clear()
         self._spare.clear()
 
-    def accepted(self, rules: EvictionRules) -> Bools:
-        """Gangs whose running pods are candidates, by number."""
-        running = self._session.view.running
-        if rules.inside:
-            accepted = np.zeros(len(running.gangs), dtype=np.bool_)
-            own = running.number(rules.inside)
-            accepted[own : own + 1] = own >= 0
-            return accepted
-        moment = len(self._session.touched.log)
+    def accepted(self, rules: EvictionRules) -> tuple[Bools, Sequence[JobInfo]]:
+        """Gangs whose running pods are candidates: whether each is one, by number, and those that are."""
+        running, moment = self._session.view.running, len(self._session.touched.log)
         if self._queues[0] != moment:
             rows = [gang.row if gang else -1 for gang in running.gangs]
             self._queues = moment, np.array(rows, dtype=np.int64)
-        queues = self._queues[1]
-        found: Bools = rules.queues[queues] & (queues >= 0)
+            self._accepted.clear()
+        key = rules.inside, rules.queues.tobytes()
+        found = self._accepted.get(key)
+        if found is None:
+            queues = self._queues[1]
+            mask: Bools = rules.queues[queues] & (queues >= 0)
+            if rules.inside:
+                mask = np.arange(len(queues)) == running.number(rules.inside)
+            gangs = [gang for each in mask.nonzero()[0].tolist() if (gang := running.gangs[each])]
+            found = self._accepted[key] = mask, gangs
         return found
 
 

@@ -50,8 +50,10 @@ class Priority(LastingPlugin):
         return less
 
     def _none_less_important(self, preemptor: Preemptor, gangs: Sequence[JobInfo]) -> bool:
-        own = preemptor.job
-        return own not in gangs and min(map(self._of, gangs)) >= self._of(own)
+        own, least = preemptor.job, preemptor.task.priority
+        if own in gangs and any(task.priority < least for task in own.tasks.values()):
+            return False
+        return bool(min(map(self._of, gangs)) >= self._of(own))
 
 
 def is_starving(job: JobInfo) -> bool:
