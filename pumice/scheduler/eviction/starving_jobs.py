@@ -199,17 +199,15 @@ def may_help(
     asking = [
         Preemptor(task, job, queue) for task in (kinds(job, parked) if known is None else known)
     ]
-    if not (
-        all(surveys.are_spared(each, rules) for each in asking)
-        or _may_take_back(session, rules, queue, job)
-    ):
+    helped = [each for each in asking if not surveys.are_spared(each, rules)]
+    if helped and not _may_take_back(session, rules, queue, job):
         return False
-    for each in asking:
+    for each in helped:
         helps = surveys.may_help(each, rules)
         if helps and session.answers.why_impossible(each.task.shape) is None:
             return True
     if rules.lasts and parked is not None and parked.kinds is not None:
-        parked.seeks[rules.setting.name] = surveys.note(asking, rules)
+        parked.seeks[rules.setting.name] = surveys.note(asking, helped, rules)
     return False
 
 

@@ -145,21 +145,11 @@ class Surveys:
 
     def may_help(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """True if any pod may be evicted from a node that a pod may use."""
-        seen = self._finding(preemptor, rules)
-        if seen is None:
+        seen = self.of(preemptor, rules)
+        if not seen.finds_any:
             return False
         usable = self._session.suiting(preemptor.task, preemptor.queue.metadata.name)
         return seen.reaches(usable, rules)
-
-    def _finding(self, preemptor: Preemptor, rules: EvictionRules) -> Survey | None:
-        """The answer if it names any pods; no pods are looked at if plugins spare all gangs."""
-        key = rules.survey_class(preemptor)
-        found = self._kept.get(key)
-        if found is None:
-            if self.are_spared(preemptor, rules):
-                return None
-            found = self.of(preemptor, rules)
-        return found if found.finds_any else None
 
     def are_spared(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
         """Whether plugins spare all gangs; kept as surveys are."""
@@ -184,12 +174,14 @@ class Surveys:
                 spared.add(tier)
         return spared == tiers
 
-    def note(self, asking: Sequence[Preemptor], rules: EvictionRules) -> Hashable:
-        """Note whether any pod may be evicted for pods of a gang, from whatever node; what decides about it."""
+    def note(
+        self, asking: Sequence[Preemptor], helped: Sequence[Preemptor], rules: EvictionRules
+    ) -> Hashable:
+        """Note whether any pod may be evicted for pods of a gang, from whatever node, `helped` those for which not all are spared; what decides about it."""
         classes = self._session.state.parked.same(
             frozenset([rules.survey_class(each) for each in asking])
         )
-        if not any(self._finding(each, rules) for each in asking):
+        if not any(self.of(each, rules).finds_any for each in helped):
             self.blind.add(classes)
         return classes
 
