@@ -110,11 +110,15 @@ def most_places(
     more[~usable] = 0
     nodes = np.flatnonzero(more)
     found = int(now[usable].sum())
-    gained = enough - found
+    gained = min(enough - found, int(more.sum()))
     steps = np.arange(int(more.max(initial=0)) + 1)
     for place, column in enumerate(columns):
+        if gained * int(amounts[place]) <= taken[column]:
+            continue  # enough for all of them, on whichever nodes
         held = (now[nodes, np.newaxis] + steps) * amounts[place] - free[nodes, place, np.newaxis]
         lacks = np.diff(np.maximum(held, 0), axis=1)[steps[1:] <= more[nodes, np.newaxis]]
+        if len(lacks) > gained:
+            lacks = np.partition(lacks, gained - 1)[:gained]
         lacks.sort()
         gained = min(gained, int(np.count_nonzero(lacks.cumsum() <= taken[column])))
     return found + max(gained, 0)
