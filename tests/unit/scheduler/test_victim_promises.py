@@ -69,17 +69,20 @@ def _full_cluster(draw: Random) -> Raw:
             row = [f"{gang}-{len(pods)}", f"n{number}", "Running", cores, f"{size}Gi", gang]
             pods.append(["ns", *row, options])
             left -= cores
-    gangs: list[Any] = [["ns", queue, queue, 1, "Running"] for queue in "abc"]
+    classes = {"low": 1, "high": 2}
+    prio = [{"prio": draw.choice([*classes])} for _ in range(5)]
+    gangs: list[Any] = [["ns", queue, queue, 1, "Running", prio.pop()] for queue in "abc"]
     for name in ("g0", "g1"):
         kinds = [(draw.choice([2, 3, 5, 8]), draw.choice([1, 1, 4])) for _ in range(2)]
         wanted = [draw.choice(kinds) for _ in range(draw.randint(1, 4))]
-        gangs.append(["ns", name, "a", len(wanted), "Inqueue"])
+        gangs.append(["ns", name, "a", len(wanted), "Inqueue", prio.pop()])
         pods += [
             ["ns", f"{name}-{number}", "", "Pending", cores, f"{size}Gi", name]
             for number, (cores, size) in enumerate(wanted)
         ]
     weights = {"a": draw.randint(1, 4), "b": 1, "c": 1}
     return {
+        "classes": classes,
         "nodes": [[f"n{number}", 8, draw.choice(["8Gi", "16Gi"])] for number in nodes],
         "queues": [[queue, {"weight": weight}] for queue, weight in weights.items()],
         "podgroups": gangs,
