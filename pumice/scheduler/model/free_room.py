@@ -17,6 +17,7 @@ from pumice.scheduler.model.rows import Rows, TouchedRows
 from pumice.scheduler.model.shapes import Need, PodShape
 
 _EXACT = 1 << 50
+_UNLIMITED = np.iinfo(np.int64).max
 
 
 Needs = tuple[tuple[int, int], ...]
@@ -194,18 +195,19 @@ class Kinds(NamedTuple):
 
     def places(self, free: Ints) -> Ints:
         """See `places`."""
-        count = len(self.amounts)
-        found = np.zeros((count, len(free)), dtype=np.int64)
-        step = max(1, _CELLS // max(1, count))
+        missing = max(self.columns, default=-1) + 1 - free.shape[1]
+        if missing > 0:
+            free = np.pad(free, ((0, 0), (0, missing)))
+        room = np.maximum(free.T[self.columns], 0)[:, None]
+        wanted = self.amounts.T[:, :, None]
+        takes_none = wanted[:, :, 0] == 0
+        found = np.empty((len(self.amounts), len(free)), dtype=np.int64)
+        step = max(1, _CELLS // max(1, wanted.size))
         for start in range(0, len(free), step):
-            rows = free[start : start + step]
-            fitting: Ints = np.full((count, len(rows)), np.iinfo(np.int64).max)
-            for index, column in enumerate(self.columns):
-                wanted = self.amounts[:, index, None]
-                room = rows[:, column] if column < rows.shape[1] else np.zeros(len(rows), np.int64)
-                each = np.maximum(room, 0) // np.maximum(wanted, 1)
-                np.minimum(fitting, each, out=fitting, where=wanted > 0)
-            found[:, start : start + step] = fitting
+            part = slice(start, start + step)
+            each = room[:, :, part] // np.maximum(wanted, 1)
+            each[takes_none] = _UNLIMITED
+            each.min(axis=0, initial=_UNLIMITED, out=found[:, part])
         return found
 
 
