@@ -321,7 +321,6 @@ class Extensions:
         lasting_classes: Those of `preemptor_classes` and `reclaimer_classes` that follow from the PodGroup and the pods of a gang alone.
         gate_rooms: What `room` of `job_enqueueable` says, with the tier of who says so.
         causes: What refusals depend on, by the step in which plugins refuse.
-        kept: What sessions with the same functions go on with; see `session/node_values.py`.
     """
 
     # fmt: off
@@ -384,7 +383,6 @@ class Extensions:
         self.moving_job_order = False
         self.moving_task_order = self.needs_minimum = self.promises_need_minimum = False
         self.ignores_network = False
-        self.kept: dict[Hashable, object] = {}
 
     @classmethod
     def points(cls) -> dict[str, Point[Any]]:

@@ -34,7 +34,6 @@ DEFAULT_PODS = 110 * MILLI
 _FIRST_CAPACITY = 64
 _FEW = 16
 """New nodes up to which their places among the others are looked up; more are sorted with all."""
-_LONGEST_LOG = 1 << 14
 _BY_NAME = attrgetter("name")
 _COUNTED = NEEDS_ROOM | {PIPELINED}
 
@@ -72,7 +71,6 @@ class NodeTable:
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
         ports: Host ports in use: by block, the nodes, and how many pods there use which ports of it.
         leaving_ports: Those of them that terminating pods have.
-        log: Rows on which the amounts of pods have changed, in the order of the changes. `rows` gives others when it begins again.
         on_change: Called with row, old node (None for a new one) and new node.
         on_claims: Called with a pod that mounts claims: when it has been put on a node, and when it has left it.
     """
@@ -98,7 +96,6 @@ class NodeTable:
         self._releasing = np.zeros(shape, np.int64, order="F")
         self._pipelined = np.zeros(shape, np.int64, order="F")
         self._rows: Rows | None = None
-        self.log: list[int] = []
 
     def __len__(self) -> int:
         return len(self.order)
@@ -192,8 +189,6 @@ class NodeTable:
 
     def settle(self) -> None:
         """Bring the rows into the order of names, without those of removed nodes."""
-        if len(self.log) > _LONGEST_LOG:
-            self.log, self._rows = [], None
         if self._is_settled:
             return
         known = len(self.names)
@@ -277,7 +272,6 @@ class NodeTable:
     def _count_amounts(self, task: TaskInfo, row: int, sign: int) -> None:
         if self.peers.is_live:
             self.peers.count(task, row, sign)
-        self.log.append(row)
         status = task.status
         vector, change = task.shape.vector, np.add if sign > 0 else np.subtract
         taken = (self._pipelined if status is PIPELINED else self._used)[row]
@@ -325,7 +319,6 @@ class NodeTable:
     def promise(self, vector: Ints, row: int, sign: int) -> None:
         """Hold room on a node for a pod that is not there, or release it (-1)."""
         self._pipelined[row] += sign * vector
-        self.log.append(row)
 
     # -- internals ------------------------------------------------------------------------------
 

@@ -96,8 +96,8 @@ class NodeRankings:
     def _new_values(self, shape: PodShape, queue: str, gang: str) -> NodeValues:
         fixed = self.fixed(shape, queue, gang)
         pods = PodClass(shape, queue, fixed.allowed, gang)
-        log, kind = self._state.nodes.log, (shape.number, self._kind(queue), gang)
-        return NodeValues(pods, fixed, self._extensions, self._touched, self._room, log, kind)
+        rows, extensions = self._view.rows, self._extensions
+        return NodeValues(pods, fixed, rows, extensions, self._touched, self._room)
 
     def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
         """What no placement changes about the nodes for pods; arguments as for `ranking`."""

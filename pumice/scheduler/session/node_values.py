@@ -1,13 +1,11 @@
 """How good each node is for pods of one shape, as far as filters and scores of nodes say, kept current while pods are placed.
 
 Results that no placement changes (`FixedPart`) are shared by shapes that differ only in their requests. The rest is
-computed once as a whole column. After that only rows that have changed are computed again; because nodes tend to be
+computed once as a whole column. After a placement only the touched row is computed again; because nodes tend to be
 filled in the same way, the values of a row are kept by the amounts on it, and because the pods of a gang tend to follow
 each other onto a node, the values for the next few of the same shape are computed with it: sixteen rows cost hardly
-more than one. Where values follow from amounts alone, the next session goes on with the column (`Column`).
+more than one.
 """
-
-from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -24,16 +22,13 @@ WORST = -np.inf
 """Value of a node that pods cannot use."""
 
 _AHEAD = 16
-"""Values that are computed at once: of nodes as they are, and with further pods of the class, which often follow."""
+"""Values of a node that are computed at once: as it is, and with further pods of the class, which often follow."""
 
-_MANY, _FAR = 64, 512
-"""Changed rows, and changes of rows, from which on the whole column is computed again."""
+_MANY = 64
+"""Touched rows from which on the whole column is computed again."""
 
 _KEPT = 1024
 """Values of rows that are kept by the amounts on them."""
-
-_COLUMNS = 16
-"""Columns that are kept for later sessions."""
 
 
 class FixedPart:
@@ -69,48 +64,12 @@ class FixedPart:
             else:
                 self.score = values if self.score is None else self.score + values
 
-    def is_equal(self, other: "FixedPart") -> bool:
-        """Whether the same nodes are allowed, with equal scores; False where some are ranked."""
-        if self.ranked or other.ranked or not np.array_equal(self.allowed, other.allowed):
-            return False
-        own, its = self.score, other.score
-        return own is its or (own is not None and its is not None and np.array_equal(own, its))
-
     @property
     def objections(self) -> Objections:
         """Why the filters exclude nodes."""
         if self._objections is None:
             self._objections = Objections(self.verdicts, len(self.allowed))
         return self._objections
-
-
-class Column:
-    """The value of each node for pods of one shape and queue, current but for rows that have changed since.
-
-    Later sessions whose plugins are the same go on with it if no scorer or filter reads anything that changes besides the amounts on a row
-    (`amounts_only`), so that it is wrong only where amounts have changed, which `NodeTable.log` has, and where one of these has:
-
-    * a node, or the order of nodes: the rows are others then
-    * what fixed filters and scores say: they are asked in each session, and their answers compared
-
-    Attributes:
-        rows: The nodes.
-        fixed: What fixed filters and scores have said about them.
-        scores: Scorers whose answers a placement changes.
-        total: The values.
-        seen: How many entries of the log they take in.
-        known: Values of rows by the amounts on them.
-    """
-
-    def __init__(
-        self, rows: Rows, fixed: FixedPart, scores: list[ScorePoint], total: Floats, seen: int
-    ) -> None:
-        self.rows = rows
-        self.fixed = fixed
-        self.scores = scores
-        self.total = total
-        self.seen = seen
-        self.known: dict[bytes, float] = {}
 
 
 class NodeValues:
@@ -128,66 +87,36 @@ class NodeValues:
         self,
         pods: PodClass,
         fixed: FixedPart,
+        rows: Rows,
         extensions: Extensions,
         touched: TouchedRows,
         room: FreeColumns,
-        log: Sequence[int],
-        kind: Hashable,
     ) -> None:
-        """Ask the filters.
-
-        Args:
-            pods: The pods.
-            fixed: What no placement changes.
-            extensions: What plugins have registered.
-            touched: What the session has changed.
-            room: What is free on all nodes.
-            log: Rows on which the amounts of pods have changed; it grows.
-            kind: Equal for pods that plugins do not tell apart.
-        """
         self.pods = pods
         self.fixed = fixed
-        self.rows = rows = room.rows
+        self.rows = rows
         self.row_filters: list[FilterPoint] = []
         self.ranked: list[tuple[ScorePoint, Floats]] = []
         self._shape = pods.shape
         self._touched = touched
-        self._log = log
-        self._seen = len(log)
+        self._log = touched.log
+        self._seen = len(self._log)
+        self._known: dict[bytes, float] = {}
         self._later: tuple[int, Bools] | None = None
         self._row_scores: list[ScorePoint] = []
-        self._is_wide = self._tells_rows_apart = False
+        self._is_wide = False
+        self._tells_rows_apart = False
         still = rows.still()
-        allowed = pods.allowed
+        is_full = room.are_too_full(pods.shape.needs)
+        allowed = pods.allowed if is_full else self._fitting(pods.allowed.copy(), still)
         for filtering in extensions.node_filter:
             if filtering.call.scope != "fixed":
                 allowed = self._add_filter(filtering.call, still, allowed)
-        self._kept, self._kind = extensions.kept, kind
-        self._lasts = not (self.row_filters or fixed.ranked)
         self._unscored: Extensions | None = extensions
-        self._column = self._kept_column()  # None until a node has had room and it was asked for
-        self._with_room: tuple[Rows, Bools] | None = None
-        if self._column is None and not room.are_too_full(pods.shape.needs):
-            allowed = self._fitting(allowed.copy(), still)
-            self._with_room = (still, allowed) if allowed.any() else None
-
-    def _kept_column(self) -> Column | None:
-        """The column of an earlier session, if it is right but for rows that have changed."""
-        found = self._kept.pop(self._kind, None) if self._lasts else None
-        if not isinstance(found, Column) or found.rows is not self.rows:
-            return None
-        if not found.fixed.is_equal(self.fixed):
-            return None
-        found.fixed = self.fixed
-        self._row_scores, self._unscored = found.scores, None
-        self._keep(found)
-        return found
-
-    def _keep(self, column: Column) -> None:
-        """Let later sessions go on with the column, and forget the one that was asked for least recently."""
-        if len(self._kept) >= _COLUMNS:
-            del self._kept[next(iter(self._kept))]
-        self._kept[self._kind] = column
+        self._total: Floats | None = (
+            None  # as long as no node has had room, or it was not asked for
+        )
+        self._with_room = None if is_full or not allowed.any() else (still, allowed)
 
     def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> Bools:
         """Those of the allowed rows that a filter leaves."""
@@ -216,12 +145,11 @@ class NodeValues:
 
     def _add_score(self, point: ScorePoint, rows: Rows, total: Floats | None) -> Floats | None:
         score = point.score(self.pods, rows)
-        self._lasts &= score is not None and point.amounts_only and point.scope == "row"
         if score is None:
             return total
         if point.is_ranked:
             self.ranked.append((point, score))
-            self._is_wide, self._lasts = True, False
+            self._is_wide = True
             return total
         self._is_wide |= point.scope == "all"
         self._tells_rows_apart |= not point.amounts_only
@@ -232,28 +160,17 @@ class NodeValues:
 
     def now(self) -> Floats | None:
         """The value of every node for one more pod now; None if none has had room. To be read only."""
-        column = self._column
-        if column is None:
-            return self._first()
-        if column.seen != len(self._log):
-            self._sync(column)
-        return column.total
-
-    def _first(self) -> Floats | None:
-        """The values when they are asked for first."""
-        if self._seen != len(self._log) or (self._with_room and self._unscored is None):
-            total = self._computed()
+        if self._seen != len(self._log):
+            self._sync()
         elif self._with_room is not None:
             rows, allowed = self._with_room
-            scores = self._add_scores(rows)
-            total = np.where(allowed, 0.0 if scores is None else scores, WORST)
-        else:
-            return None
+            if self._unscored is None:  # the scorers were asked about the nodes as they may become
+                self._total = self.evaluate(rows)
+            else:
+                total = self._add_scores(rows)
+                self._total = np.where(allowed, 0.0 if total is None else total, WORST)
         self._with_room = None
-        self._column = Column(self.rows, self.fixed, self._row_scores, total, len(self._log))
-        if self._lasts:
-            self._keep(self._column)
-        return total
+        return self._total
 
     def later(self) -> Floats:
         """The values after terminating pods are gone; computed for nodes with room alone, if these are few."""
@@ -309,60 +226,47 @@ class NodeValues:
             values = _left(values, each.judge(self.pods, rows))
         return values
 
-    def _sync(self, column: Column) -> None:
-        changes = self._log[column.seen :]
-        changed = dict.fromkeys(changes) if len(changes) <= _FAR else None
-        if self._is_wide or changed is None or len(changed) > _MANY:
-            column.total = self._computed()
-        else:
-            self._follow(column, changed)
-        column.seen = len(self._log)  # a plugin that raises is asked again
-
-    def _computed(self) -> Floats:
-        """The value of every node as it is."""
+    def _sync(self) -> None:
+        seen, count = self._seen, len(self._log)
+        self._seen = count
         self._score()
         if self._is_wide:
             self.ranked = [
-                (point, values if point.scope == "fixed" else self._scored(point, self.rows))
-                for point, values in self.ranked
+                (point, column if point.scope == "fixed" else self._scored(point, self.rows))
+                for point, column in self.ranked
             ]
-        return self.evaluate(self.rows)
+            self._total = self.evaluate(self.rows)
+            return
+        if self._total is None or count - seen > _MANY:
+            self._total = self.evaluate(self.rows)
+        else:
+            for row in dict.fromkeys(self._log[seen:count]):
+                self._follow(self._total, row)
 
     def _scored(self, point: ScorePoint, rows: Rows) -> Floats:
         score = point.score(self.pods, rows)
         return np.zeros(len(rows)) if score is None else score
 
-    def _follow(self, column: Column, changed: Iterable[int]) -> None:
-        """Look up the values of changed rows, or compute them and those after further pods of the shape."""
-        allowed, known, unknown = self.pods.allowed, column.known, []
-        for row in changed:
-            if allowed.item(row):
-                here, later = self._context(row)
-                value = known.get(here + self.rows.used[row].tobytes() + later)
-                if value is None:
-                    unknown.append((row, here, later))
-                else:
-                    self._put(column, row, value)
-        if not unknown:
+    def _follow(self, total: Floats, row: int) -> None:
+        """Look up the value of a touched row, or compute it and those after further pods of the shape."""
+        if not self.pods.allowed.item(row):
             return
-        ahead = min(max(_AHEAD // len(unknown), 1), self._shape.users)
-        rows = self.rows.take(np.repeat([row for row, _, _ in unknown], ahead))
-        if ahead > 1:
-            rows.used += np.tile(np.arange(ahead), len(unknown))[:, None] * self._shape.vector
-        values = self._worth(rows.still()).tolist()
-        if len(known) >= _KEPT:
-            known.clear()
-        for place, (row, here, later) in enumerate(unknown):
-            for used, each in zip(
-                rows.used[place * ahead :][:ahead], values[place * ahead :], strict=False
-            ):
-                known[here + used.tobytes() + later] = each
-            self._put(column, row, values[place * ahead])
-
-    def _put(self, column: Column, row: int, value: float) -> None:
+        here, later = self._context(row)
+        amounts = self.rows.used[row]
+        value = self._known.get(here + amounts.tobytes() + later)
+        if value is None:
+            count = min(_AHEAD, self._shape.users)
+            rows = self.rows.take(np.full(count, row, dtype=np.int64))
+            rows.used += np.arange(count)[:, None] * self._shape.vector
+            values = self._worth(rows.still()).tolist()
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            for used, each in zip(rows.used, values, strict=True):
+                self._known[here + used.tobytes() + later] = each
+            value = values[0]
         if self.row_filters and value > WORST and not self._passes(self.rows.one(row)):
             value = WORST
-        column.total[row] = value
+        total[row] = value
 
     def _passes(self, row: Rows) -> bool:
         """Whether filters whose answers a placement changes leave a row."""

@@ -9,19 +9,17 @@ import pytest
 from pumice.scheduler.model.axis import Floats
 from pumice.scheduler.model.free_room import FreeColumns
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.points import FilterResult, PodClass, Scope
+from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.node_values import NOWHERE, FixedPart, NodeValues
 from pumice.scheduler.session.session import Session
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenarios import Scenario, config_text, node, queue
+from tests.unit.scheduler.scenarios import Scenario, config_text
 
 SPREADING = config_text([["gang"], ["predicates", "nodeorder"]])
 PACKING = config_text([["gang"], ["predicates", "binpack", {"nodeorder": None, "args": {}}]])
 LIMITED = config_text([["gang"], ["predicates", "nodeorder", "nodegroup"]])
-ORDERED: Any = {"nodegroup.mode": "volcano", "enablePreferredOrder": "true"}
-GROUPS = config_text([["gang"], ["predicates", "nodeorder", {"nodegroup": None, "args": ORDERED}]])
 
 
 def _scenario(config: str, **options: Any) -> Scenario:
@@ -52,10 +50,7 @@ def _fresh(session: Session, ranking: NodeRanking) -> NodeRanking:
     rows, extensions, touched = session.view.rows, session.extensions, session.touched
     room = FreeColumns(rows, touched)
     fixed = FixedPart(pods, rows, extensions)
-    log = session.state.nodes.log
-    kept, extensions.kept = extensions.kept, {}
-    values = NodeValues(pods, fixed, extensions, touched, room, log, kind=None)
-    extensions.kept = kept
+    values = NodeValues(pods, fixed, rows, extensions, touched, room)
     return NodeRanking(pods, values, extensions, touched, session.view.node_names, room)
 
 
@@ -92,73 +87,6 @@ def test_rows_follow_placements_of_all_classes_and_their_undoing(
             line.sort(key=lambda task: task.node != "")
             if line[0].node:
                 return
-
-
-def _happens(scenario: Scenario, dice: random.Random) -> None:
-    """Something changes between two sessions, pods most often."""
-    state = scenario.state
-    placed = [task for task in state.tasks.values() if task.node]
-    waiting = [task for task in state.tasks.values() if not task.node]
-    kinds = ["ends"] * 5 + ["deleting", "nominated", "node", "new resource", "queue"]
-    kind = dice.choice(kinds)
-    group = {"volcano.sh/nodegroup-name": dice.choice("gh")}
-    options: dict[str, Any] = {"labels": group, "unschedulable": dice.random() < 0.3}
-    if kind == "ends" and placed:
-        task = dice.choice(placed)
-        state.remove_pod(task.namespace, task.name)
-    elif kind == "deleting" and placed:
-        row = ["ns", dice.choice(placed).name, "n1", "Running", 1, "1Gi", "g", {"deleting": True}]
-        scenario.add_pod(row)
-    elif kind == "nominated" and waiting:
-        state.pods.nominate({dice.choice(waiting).key: f"n{dice.randrange(6)}"})
-    elif kind in ("node", "new resource"):
-        if kind == "new resource":
-            options["resources"] = {f"example.com/{dice.choice('abc')}": 1}
-        state.set_node(node([f"n{dice.randrange(8)}", dice.randrange(3, 7), "16Gi", options]))
-    elif kind == "queue":
-        terms = "preferredDuringSchedulingIgnoredDuringExecution"
-        wanted = {terms: dice.sample("gh", dice.randrange(1, 3))}
-        state.set_queue(queue(["default", {"affinity": {"nodeGroupAffinity": wanted}}]))
-
-
-@pytest.mark.parametrize("config", [SPREADING, PACKING, GROUPS], ids=["spread", "pack", "groups"])
-def test_the_next_session_goes_on_with_values_that_are_those_of_the_moment(config: str) -> None:
-    dice = random.Random(11)
-    scenario, went_on = _scenario(config), 0
-    closed: Scope | None = None
-
-    def judge(scope: Scope, rows: Rows) -> FilterResult | None:
-        codes = (rows.used[:, 0] > 1000 if scope == "row" else rows.allocatable[:, 0] > 4000) * 1
-        return FilterResult(codes, ("node(s) were closed",)) if scope == closed else None
-
-    for _ in range(80):
-        session = open_session(scenario)
-        if all(each.plugin != "own" for each in session.extensions.node_filter):
-            registrar = Registrar(session.extensions, "own", 0, {"enablePredicate": True})
-            registrar.node_filter(lambda _, rows: judge("row", rows), scope="row")
-            registrar.node_filter(lambda _, rows: judge("fixed", rows))
-        kept = list(session.extensions.kept.values())
-        for _ in range(dice.randrange(1, 6)):
-            waiting = [task for task in scenario.state.tasks.values() if not task.node]
-            statement = session.statement()
-            for task in dice.sample(waiting, min(len(waiting), dice.randrange(1, 4))):
-                ranking = session.ranking(task, "default")
-                row = ranking.best(task)
-                went_on += ranking._values._column in kept
-                fresh = _fresh(session, ranking)
-                assert row == fresh.best(task)
-                if (values := ranking._values.now()) is not None:
-                    assert np.array_equal(values, fresh._values.evaluate(session.view.rows))
-                if row != NOWHERE:
-                    choose = dice.choice([statement.allocate, statement.pipeline])
-                    choose(task, scenario.state.nodes.order[row])
-            session.commit(statement) if dice.random() < 0.5 else statement.discard()
-        scenario.state.pods.assume(session.committed.binds)
-        session.close()
-        session.end()
-        _happens(scenario, dice)
-        closed = dice.choice(["row", "fixed", None, None, None])
-    assert went_on > 20
 
 
 def test_the_first_of_equal_nodes_by_name_is_taken() -> None:
@@ -230,8 +158,8 @@ def test_a_filter_that_does_not_say_which_queues_are_alike_is_asked_for_each() -
     asked: list[str] = []
     registrar = Registrar(session.extensions, "own", 0, {"enablePredicate": True})
     registrar.node_filter(lambda pods, _: asked.append(pods.queue))
-    for name in "abc":
-        session.ranking(scenario.state.tasks[f"ns/{name}0"], name)
+    for queue in "abc":
+        session.ranking(scenario.state.tasks[f"ns/{queue}0"], queue)
     assert asked == ["a", "b", "c"]
 
 
