@@ -137,11 +137,9 @@ class Session:
             for job in tried
             if (queue := state.queues.get(job.queue)) is None or not queue.is_fifo
         )
-        untried = self.untried
-        if untried:
+        if untried := self.untried:
             tried = [job for job in tried if job.key not in untried]
-        namespaces = (job.namespace for job in tried)
-        self.time = TimeShares(budget, state.rounds.debts, namespaces)
+        self.time = TimeShares(budget, state.rounds.debts, (job.namespace for job in tried))
         self._begun: set[str] = set()
         return tried, renewed
 
