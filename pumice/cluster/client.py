@@ -15,10 +15,9 @@ from pumice.api.kinds import NODE, POD, Kind
 from pumice.cluster.clock import Clock
 from pumice.cluster.collection import Collection
 from pumice.cluster.connection import Connection
-from pumice.cluster.errors import ApiError
 from pumice.cluster.kubeconfig import find_connection
 from pumice.cluster.paths import collection_path, object_path
-from pumice.cluster.reading import decode
+from pumice.cluster.reading import decode_answer
 from pumice.cluster.transport import Body, Transport
 
 JSON_PATCH = "application/json-patch+json"
@@ -125,7 +124,7 @@ class Client:
         items: list[Object] = []
         asked = self.collection(kind, namespace, label_selector, field_selector)
         async for body in asked.bodies():
-            whole = decode(_object_decoder, body)
+            whole = decode_answer(_object_decoder, body, f"GET {kind.resource}")
             items.extend(whole.get("items") or ())
         whole["items"] = items
         return whole
@@ -325,11 +324,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
     ) -> Object:
         answer = await self._transport.request(method, path, body, query=query, headers=headers)
-        try:
-            return decode(_object_decoder, answer)
-        except msgspec.MsgspecError as error:
-            message = f"expected a JSON object, found {answer[:200]!r}"
-            raise ApiError(200, "BadAnswer", message, context=f"{method} {path}") from error
+        return decode_answer(_object_decoder, answer, f"{method} {path}")
 
 
 _object_decoder = msgspec.json.Decoder(Object)

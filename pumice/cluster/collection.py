@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
@@ -14,8 +15,10 @@ from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
 from pumice.cluster.errors import TooLarge, error_of
 from pumice.cluster.paths import collection_path
-from pumice.cluster.reading import decode, frames
+from pumice.cluster.reading import decode, decode_answer, frames
 from pumice.cluster.transport import Transport
+
+T = TypeVar("T")
 
 PAGE_SIZE = 500
 """Number of objects in a page of a list, as in client-go."""
@@ -84,13 +87,16 @@ class Collection:
         """The resourceVersion of a consistent read."""
         async with aclosing(self.bodies(1)) as bodies:
             body = await anext(bodies)
-        return version_number(decode(_pages, body).metadata.resource_version)
+        return version_number(self._decoded(_heads, body).metadata.resource_version)
 
     async def pages(self, limit: int) -> AsyncGenerator[ListPage, None]:
         """Read a list; while one page is processed, the next one is read."""
         async with aclosing(_one_ahead(self.bodies(limit))) as bodies:
             async for body in bodies:
-                yield decode(_pages, body)
+                yield self._decoded(_pages, body)
+
+    def _decoded(self, decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+        return decode_answer(decoder, body, f"GET {self.kind.resource}")
 
     async def bodies(self, limit: int = PAGE_SIZE) -> AsyncGenerator[bytes, None]:
         """Read a list as the bytes of each page; limit 0 requests one page with everything.
@@ -99,6 +105,7 @@ class Collection:
 
         Raises:
             Gone: When a continue token has expired; earlier pages are then invalid.
+            ApiError: Also when an answer is no list.
         """
         query, path, count = self._selectors(), collection_path(self.kind, self.namespace), limit
         while True:
@@ -113,7 +120,7 @@ class Collection:
             if len(body) * 2 < PAGE_BYTES:
                 count = min(limit, count * 2)
             yield body
-            token = decode(_heads, body).metadata.continue_
+            token = self._decoded(_heads, body).metadata.continue_
             if not token:
                 return
             query["continue"] = token

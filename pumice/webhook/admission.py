@@ -56,11 +56,11 @@ class RuleFailure:
 
 
 class Admission:
-    """Answers reviews by the rules; it has no state, so that it may be shared.
+    """Answers reviews by the rules, and keeps nothing of one for the next.
 
     Attributes:
         groups: Resource groups; they may be replaced between two reviews.
-        on_crash: Called for each rule that raises.
+        on_crash: Called for each rule that raises; a server that answers with it counts them.
     """
 
     def __init__(
