@@ -190,7 +190,7 @@ def _tls(cluster: _Entry, user: _Entry, server: str) -> ssl.SSLContext | None:
     if not server.startswith("https:"):
         return None
     authority = _data(cluster, "certificate-authority")
-    context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+    context = _trusting(authority) if authority is not None else ssl.create_default_context()
     if cluster.fields.get("insecure-skip-tls-verify"):
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -203,6 +203,13 @@ def _tls(cluster: _Entry, user: _Entry, server: str) -> ssl.SSLContext | None:
             f"kubeconfig {user.file}: client-certificate and client-key go together, one is missing"
         )
     return context
+
+
+def _trusting(authorities: bytes) -> ssl.SSLContext:
+    """A context that trusts these certificates, PEM, alone; text between them may have any encoding."""
+    if not authorities:  # which would mean those of the system
+        raise ValueError("the file of the certificate authority is empty, expected certificates")
+    return ssl.create_default_context(cadata=authorities.decode("ascii", "backslashreplace"))
 
 
 def _data(entry: _Entry, key: str) -> bytes | None:
@@ -278,7 +285,7 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Co
         return Connection(
             server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
             credentials=TokenFile(token),
-            tls=ssl.create_default_context(cadata=contents(authority).decode()),
+            tls=_trusting(contents(authority)),
             namespace=contents(namespace).decode().strip() if namespace.is_file() else "default",
         )
     except (OSError, ValueError) as error:

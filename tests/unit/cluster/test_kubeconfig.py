@@ -69,6 +69,14 @@ async def test_certificates_may_be_inline_or_in_files_beside(file: Path, inline:
             assert await client.version() == {"presented": True}
 
 
+async def test_certificates_may_have_comments_in_any_encoding(file: Path) -> None:
+    authority = "# Société\n".encode("latin-1") + CA.certificate_pem
+    write(file, {"server": "https://x", "certificate-authority-data": encoded(authority)})
+    found = await kubeconfig.load(str(file))
+    assert found.tls is not None
+    assert len(found.tls.get_ca_certs()) == 1
+
+
 async def test_a_server_of_another_ca_is_refused(file: Path, ca_pem: bytes) -> None:
     async with tls_server(client_certificates=False) as url:
         cluster = {"tls-server-name": "api.test", "certificate-authority-data": encoded(ca_pem)}
@@ -127,6 +135,7 @@ def test_what_is_wrong_with_a_file_is_said(file: Path, text: str, message: str) 
     ("cluster", "user", "message"),
     [
         ({"certificate-authority": "gone.pem"}, {}, "gone.pem"),
+        ({"certificate-authority": "/dev/null"}, {}, "certificate authority is empty"),
         ({"certificate-authority-data": "%%%"}, {}, "base64"),
         ({"certificate-authority-data": encoded(b"rubbish")}, {}, "config"),
         ({}, {"client-key-data": encoded(b"x")}, "go together, one is missing"),

@@ -93,3 +93,18 @@ def test_ipv6_hosts_are_bracketed(pod: Path) -> None:
 def test_a_pod_without_a_token_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="automountServiceAccountToken"):
         in_cluster({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path)
+
+
+@pytest.mark.parametrize("comment", ["# Société".encode(), "# Société".encode("latin-1")])
+def test_authorities_of_a_pod_may_have_comments_in_any_encoding(pod: Path, comment: bytes) -> None:
+    authority = pod / "ca.crt"
+    authority.write_bytes(comment + b"\n" + authority.read_bytes())
+    found = in_cluster({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, pod)
+    assert found.tls is not None
+    assert len(found.tls.get_ca_certs()) == 1
+
+
+def test_a_pod_without_authorities_does_not_trust_those_of_the_system(pod: Path) -> None:
+    (pod / "ca.crt").write_bytes(b"")
+    with pytest.raises(ConfigurationError, match="the file of the certificate authority is empty"):
+        in_cluster({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, pod)
