@@ -8,8 +8,11 @@ files have, the first counts. Only what to do with a user's `exec` plugin or `au
 `kubernetes.aio.config` knows. Importing it takes 0.8 s of CPU and 25 MiB, which is too much for the start of a webhook.
 """
 
+# ruff: noqa: PTH110, PTH111, PTH113 - methods of Path raise for a path that cannot be looked at
+
 import base64
 import os
+import re
 import ssl
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -82,7 +85,7 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
 
 
 def _split(paths: str) -> list[Path]:
-    files = [Path(part).expanduser() for part in paths.split(os.pathsep) if part]
+    files = [Path(os.path.expanduser(part)) for part in paths.split(os.pathsep) if part]
     if not files:
         raise ConfigurationError("the path of the kubeconfig is empty")
     return files
@@ -90,7 +93,9 @@ def _split(paths: str) -> list[Path]:
 
 def _parts(files: Sequence[Path], wanted: str | None) -> tuple[_Entry, _Entry, _Entry]:
     """A context (the current one by default) with its cluster and its user."""
-    found = [_Entry(each, _document(each)) for each in files if len(files) == 1 or each.exists()]
+    found = [
+        _Entry(each, _document(each)) for each in files if len(files) == 1 or os.path.exists(each)
+    ]
     if not found:
         raise ConfigurationError(f"kubeconfig {_names(files)}: No such file or directory")
     named = [each.fields.get("current-context") for each in found]
@@ -122,6 +127,7 @@ def _document(file: Path) -> Fields:
         where = f"line {mark.line + 1}: " if mark else ""
         what = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise ConfigurationError(f"kubeconfig {file} is no YAML: {where}{what}") from error
+    document = {} if document is None else document  # empty, or comments alone
     if not isinstance(document, dict):
         raise ConfigurationError(f"kubeconfig {file}: expected a mapping at the top")
     if "clusters" not in document and (kind := document.get("kind")) not in (None, "Config"):
@@ -213,9 +219,9 @@ def _trusting(authorities: bytes) -> ssl.SSLContext:
 
 
 def _data(entry: _Entry, key: str) -> bytes | None:
-    """Content of `key-data` (base64) or of the file that `key` names, relative to the kubeconfig."""
+    """Content of `key-data` (base64, which may be wrapped) or of the file that `key` names, relative to the kubeconfig."""
     if data := entry.fields.get(f"{key}-data"):
-        return base64.b64decode(str(data), validate=True)
+        return base64.b64decode(re.sub("[\r\n]", "", str(data)), validate=True)
     if path := entry.fields.get(key):
         return contents(entry.file.parent / str(path))
     return None
@@ -268,8 +274,8 @@ async def find_connection(
 
 
 def _home_config(environ: Mapping[str, str]) -> str | None:
-    default = Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"
-    return str(default) if default.is_file() else None
+    default = Path(os.path.expanduser(environ.get("HOME", "~")), ".kube", "config")
+    return str(default) if os.path.isfile(default) else None
 
 
 def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Connection:

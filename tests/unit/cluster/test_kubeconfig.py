@@ -1,6 +1,7 @@
 """What kubeconfig files say, and what is said of those that are wrong."""
 
 import asyncio
+import base64
 import json
 import os
 from pathlib import Path
@@ -58,8 +59,8 @@ async def test_certificates_may_be_inline_or_in_files_beside(file: Path, inline:
         (user, pair),
     ):
         for name, value in content.items():
-            if inline:
-                entry[f"{name}-data"] = encoded(value)
+            if inline:  # as `base64` writes it
+                entry[f"{name}-data"] = base64.encodebytes(value).decode()
             else:
                 (file.parent / f"{name}.pem").write_bytes(value)
                 entry[name] = f"{name}.pem"
@@ -103,6 +104,7 @@ async def test_verification_can_be_switched_off(file: Path) -> None:
         ("\udc81", "must be UTF-8 text"),
         ("just text", "expected a mapping at the top"),
         ("{}", "current-context is not set"),
+        ("# nothing yet", "current-context is not set"),
         ("current-context: gone", "contexts has no entry named 'gone'"),
         (
             f"{{{MAIN}}}",
@@ -197,6 +199,15 @@ async def test_of_several_files_those_are_read_that_are_there(tmp_path: Path) ->
     assert (await kubeconfig.load(paths)).server == "http://two"
     with pytest.raises(ConfigurationError, match="no entry named 'x'; there are here"):
         await kubeconfig.load(paths, context="x")
+
+
+@pytest.mark.parametrize(
+    "other", ["/dev/null", f"/{'x' * 300}", "~nobody-has-this-name/config", "config/below"]
+)
+async def test_of_several_files_one_may_be_empty_or_impossible(file: Path, other: str) -> None:
+    write(file, {"server": "http://x"})
+    for paths in ([str(file), other], [other, str(file)]):
+        assert (await kubeconfig.load(os.pathsep.join(paths))).server == "http://x"
 
 
 @pytest.mark.parametrize("user", [{"token": "abc"}, {"exec": {}}])

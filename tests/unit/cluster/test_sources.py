@@ -83,6 +83,8 @@ async def test_the_home_folder_comes_last(tmp_path: Path) -> None:
 async def test_nothing_found_says_what_to_give(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="give --kubeconfig FILE"):
         await find_connection(environ={"HOME": str(tmp_path)})
+    with pytest.raises(ConfigurationError, match="give --kubeconfig FILE"):
+        await find_connection(environ={"HOME": f"/{'x' * 300}"})
 
 
 def test_ipv6_hosts_are_bracketed(pod: Path) -> None:
