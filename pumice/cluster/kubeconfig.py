@@ -57,7 +57,7 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
         ConfigurationError: When the file is missing, malformed or refers to something missing.
     """
     files = _split(paths)
-    chosen, cluster, user = _parts(files, context)
+    name, chosen, cluster, user = _parts(files, context)  # another may be the current one later
     address = server or _text(cluster, "cluster", "server")
     credentials: Credentials
     try:
@@ -65,7 +65,7 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
         if has_plugin := bool(user.fields.keys() & {"exec", "auth-provider"}):
             from pumice.cluster.official import OfficialCredentials
 
-            again = partial(_user, files, context)
+            again = partial(_user, files, name)
             official = OfficialCredentials(again, _impersonated(user), tls)
             await official.renew()
             credentials = official
@@ -80,7 +80,7 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
         server_name=cluster.fields.get("tls-server-name"),
         proxy=cluster.fields.get("proxy-url"),
         namespace=chosen.fields.get("namespace") or "default",
-        load=partial(load, paths, server=server, context=context) if has_plugin else None,
+        load=partial(load, paths, server=server, context=name) if has_plugin else None,
     )
 
 
@@ -91,24 +91,24 @@ def _split(paths: str) -> list[Path]:
     return files
 
 
-def _parts(files: Sequence[Path], wanted: str | None) -> tuple[_Entry, _Entry, _Entry]:
-    """A context (the current one by default) with its cluster and its user."""
+def _parts(files: Sequence[Path], wanted: str | None) -> tuple[str, _Entry, _Entry, _Entry]:
+    """Name of a context (the current one by default), and the context with its cluster and its user."""
     found = [
         _Entry(each, _document(each)) for each in files if len(files) == 1 or os.path.exists(each)
     ]
     if not found:
         raise ConfigurationError(f"kubeconfig {_names(files)}: No such file or directory")
     named = [each.fields.get("current-context") for each in found]
-    current = wanted or next(filter(None, named), None)
-    if not current:
+    name = wanted or next(filter(None, named), None)
+    if not name:
         raise ConfigurationError(
             f"kubeconfig {_names(files)}: current-context is not set; see `kubectl config use-context`"
         )
-    context = _named(found, "contexts", "context", str(current))
+    context = _named(found, "contexts", "context", str(name))
     cluster = _named(found, "clusters", "cluster", str(context.fields.get("cluster", "")))
-    name = context.fields.get("user")
-    user = _named(found, "users", "user", str(name)) if name else _Entry(context.file, {})
-    return context, cluster, user
+    who = context.fields.get("user")
+    user = _named(found, "users", "user", str(who)) if who else _Entry(context.file, {})
+    return str(name), context, cluster, user
 
 
 def _document(file: Path) -> Fields:
@@ -183,9 +183,9 @@ def _credentials(user: _Entry) -> Credentials:
     return StaticCredentials(extra)
 
 
-def _user(files: Sequence[Path], context: str | None) -> _Entry:
+def _user(files: Sequence[Path], context: str) -> _Entry:
     """The user, read again for the official package: with the token of a file that it names."""
-    file, fields = user = _parts(files, context)[2]
+    file, fields = user = _parts(files, context)[-1]
     path = fields.pop("tokenFile", None)
     if path and not fields.get("token"):
         fields["token"] = contents(file.parent / str(path)).decode().strip()

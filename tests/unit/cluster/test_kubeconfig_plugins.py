@@ -106,6 +106,28 @@ async def test_another_thread_has_credentials_of_its_own(file: Path, plugin: Pat
     assert await shared.of_another_thread() is shared
 
 
+async def test_the_chosen_context_stays_when_another_becomes_the_current_one(
+    file: Path, plugin: Path
+) -> None:
+    """No cluster gets the credentials of another one's user."""
+    more: dict[str, Any] = {
+        "current-context": "a",
+        "contexts": [{"name": each, "context": {"cluster": each, "user": each}} for each in "ab"],
+        "clusters": [{"name": each, "cluster": {"server": f"http://{each}"}} for each in "ab"],
+        "users": [{"name": "a", "user": exec_user(plugin)}, {"name": "b", "user": {"token": "b"}}],
+    }
+    write(file, {}, **more)
+    found = await kubeconfig.load(str(file))
+    write(file, {}, **(more | {"current-context": "b"}))
+    credentials = found.credentials
+    assert isinstance(credentials, OfficialCredentials)
+    await credentials.renew()
+    assert dict(await credentials.headers()) == {"authorization": "Bearer token-2"}
+    other = await found.of_another_thread()
+    assert other.server == "http://a"
+    assert dict(await other.credentials.headers()) == {"authorization": "Bearer token-3"}
+
+
 async def test_a_plugin_may_answer_with_a_certificate(file: Path) -> None:
     certificate, key = client_pair()
     status = {"clientCertificateData": certificate.decode(), "clientKeyData": key.decode()}
