@@ -190,7 +190,7 @@ async def test_an_answer_that_is_no_json_is_an_error(client: Client, api: TinyAp
     asked = client.collection(POD)
     for read in (lambda: client.list(POD), asked.version, lambda: anext(asked.pages(0))):
         api.answer_next(200, "<html>hello</html>")
-        with pytest.raises(ApiError, match="^GET pods: .*expected a JSON object"):
+        with pytest.raises(ApiError, match=r"^GET pods: .*expected a JSON object"):
             await read()
 
 
