@@ -37,6 +37,8 @@ from pumice.cluster.connection import (
 
 Fields = dict[str, Any]
 
+_PROVIDER_CA = "idp-certificate-authority"
+
 
 class _Entry(NamedTuple):
     """A context, cluster or user, and the file that has it: paths in it are relative to the file's folder."""
@@ -184,11 +186,18 @@ def _credentials(user: _Entry) -> Credentials:
 
 
 def _user(files: Sequence[Path], context: str) -> _Entry:
-    """The user, read again for the official package: with the token of a file that it names."""
+    """The user, read again for the official package: with what is in the files that it names, and the whole path of its plugin."""
     file, fields = user = _parts(files, context)[-1]
     path = fields.pop("tokenFile", None)
     if path and not fields.get("token"):
         fields["token"] = contents(file.parent / str(path)).decode().strip()
+    match fields.get("exec"):
+        case {"command": str() as command, **rest} if os.sep in command:
+            fields["exec"] = {**rest, "command": str(file.parent.absolute() / command)}
+    match fields.get("auth-provider"):
+        case {"config": dict() as settings}:
+            if authority := _data(_Entry(file, settings), _PROVIDER_CA):
+                settings[f"{_PROVIDER_CA}-data"] = base64.b64encode(authority).decode()
     return user
 
 

@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
+
 from pumice.cluster.clock import Clock, SystemClock
 from pumice.cluster.connection import ConfigurationError, joined
 
@@ -77,10 +79,17 @@ class OfficialCredentials:
             self._tls.load_cert_chain(self._configuration.cert_file, self._configuration.key_file)
 
 
+def _verified(requestor: Any) -> aiohttp.TCPConnector:
+    """Connections to an OIDC provider; the package's own verify no certificate, or fail where an authority is named."""
+    return aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=requestor._ssl_ca_cert))  # noqa: SLF001
+
+
 async def _asked(file: Path, user: dict[str, Any]) -> tuple["Configuration", Any]:
     """What the official package makes of a user of a kubeconfig."""
     from kubernetes.aio import client, config
+    from kubernetes.aio.config.openid import OpenIDRequestor
 
+    OpenIDRequestor._get_connector = _verified  # type: ignore[method-assign]  # noqa: SLF001
     configuration = client.Configuration()
     document = {
         "current-context": "-",
@@ -99,6 +108,7 @@ async def _asked(file: Path, user: dict[str, Any]) -> tuple["Configuration", Any
         KeyError,
         TypeError,
         AttributeError,
+        aiohttp.ClientError,
     ) as error:
         raise ConfigurationError(f"kubeconfig {file}: {error}") from error
     return configuration, loader

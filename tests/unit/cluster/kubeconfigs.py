@@ -18,6 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from pumice.certs.authority import Authority, Leaf, generate_key, pem
 from pumice.cluster import kubeconfig
 from pumice.cluster.connection import load_pair
+from pumice.serving.http_server import Handler
 from tests.kit.http import serving
 
 NOW = time.time()
@@ -65,19 +66,21 @@ def client_pair() -> tuple[bytes, bytes]:
 
 
 @asynccontextmanager
-async def tls_server(*, client_certificates: bool) -> AsyncIterator[str]:
-    """An HTTPS server that answers with the name in the client's certificate."""
-    leaf = CA.issue(generate_key(), ["api.test"], [], NOW - 60, NOW + 3600)
+async def tls_server(
+    *, client_certificates: bool = False, answer: Handler | None = None
+) -> AsyncIterator[str]:
+    """An HTTPS server that answers whether the client presents a certificate, or something else."""
+    leaf = CA.issue(generate_key(), ["api.test"], ["127.0.0.1"], NOW - 60, NOW + 3600)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     load_pair(context, leaf.certificate_pem, leaf.key_pem)
     if client_certificates:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cadata=CA.certificate_pem.decode())
 
-    async def answer(request: web.BaseRequest) -> web.Response:
+    async def presents(request: web.BaseRequest) -> web.Response:
         assert request.transport is not None
         presented = request.transport.get_extra_info("peercert")
         return web.json_response({"presented": bool(presented)})
 
-    async with serving(answer, context) as port:
+    async with serving(answer or presents, context) as port:
         yield f"https://127.0.0.1:{port}"

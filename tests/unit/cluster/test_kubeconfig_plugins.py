@@ -1,5 +1,6 @@
 """Users of a kubeconfig whose credentials a plugin gives, by the official package."""
 
+import asyncio
 import json
 import stat
 import sys
@@ -7,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from pumice.cluster import kubeconfig
 from pumice.cluster.client import Client
+from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.errors import ApiError
 from pumice.cluster.official import OfficialCredentials
 from pumice.cluster.side_loop import call_in, side_loop
@@ -38,7 +41,7 @@ def plugin(tmp_path: Path) -> Path:
     return script
 
 
-def exec_user(plugin: Path, *arguments: str) -> dict[str, Any]:
+def exec_user(plugin: Path | str, *arguments: str) -> dict[str, Any]:
     return {
         "exec": {
             "apiVersion": "client.authentication.k8s.io/v1",
@@ -104,6 +107,52 @@ async def test_another_thread_has_credentials_of_its_own(file: Path, plugin: Pat
     write(file, {"server": "http://x"}, {"token": "abc"})
     shared = await kubeconfig.load(str(file))
     assert await shared.of_another_thread() is shared
+
+
+async def test_a_plugin_may_be_beside_the_kubeconfig(
+    file: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(file, {"server": "http://x"}, exec_user(f"./{plugin.name}"))
+    assert await headers(file) == {"authorization": "Bearer token-1"}
+    monkeypatch.chdir(file.parent)
+    assert await headers(Path(file.name)) == {"authorization": "Bearer token-2"}
+
+
+def oidc_user(url: str, **more: str) -> dict[str, Any]:
+    config = {"client-id": "c", "client-secret": "s", "refresh-token": "r", "idp-issuer-url": url}
+    return {"auth-provider": {"name": "oidc", "config": config | more}}
+
+
+async def _provider(request: web.BaseRequest) -> web.Response:
+    """An OIDC provider."""
+    if request.path.endswith("openid-configuration"):
+        return web.json_response({"token_endpoint": f"https://{request.host}/token"})
+    return web.json_response({"id_token": "fresh", "refresh_token": "next"})
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:kubernetes")
+async def test_a_provider_of_tokens_must_have_a_certificate_of_its_authority(file: Path) -> None:
+    (file.parent / "ca.pem").write_bytes(CA.certificate_pem)
+    async with tls_server(answer=_provider) as url:
+        write(file, {"server": "http://x"}, oidc_user(url))
+        with pytest.raises(ConfigurationError, match="certificate verify failed"):
+            await kubeconfig.load(str(file))
+        write(
+            file, {"server": "http://x"}, oidc_user(url, **{"idp-certificate-authority": "ca.pem"})
+        )
+        assert await headers(file) == {"authorization": "Bearer fresh"}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:kubernetes")
+async def test_a_provider_that_hangs_up_is_named(file: Path) -> None:
+    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        write(file, {"server": "http://x"}, oidc_user(url))
+        with pytest.raises(ConfigurationError, match="Server disconnected"):
+            await kubeconfig.load(str(file))
 
 
 async def test_the_chosen_context_stays_when_another_becomes_the_current_one(
