@@ -64,7 +64,7 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
     credentials: Credentials
     try:
         tls = _tls(cluster, user, address)
-        if has_plugin := bool(user.fields.keys() & {"exec", "auth-provider"}):
+        if has_plugin := any(user.fields.get(key) is not None for key in ("exec", "auth-provider")):
             from pumice.cluster.official import OfficialCredentials
 
             again = partial(_user, files, name)

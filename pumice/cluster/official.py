@@ -6,6 +6,7 @@ file: the user's fields are read in `kubeconfig`, which also reads the files tha
 """
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -19,6 +20,8 @@ from pumice.cluster.connection import ConfigurationError, joined
 
 if TYPE_CHECKING:
     from kubernetes.aio.client import Configuration
+
+logger = logging.getLogger(__name__)
 
 EXPIRY_MARGIN = 60.0
 """Seconds before the expiry of a plugin's credentials at which they are renewed."""
@@ -61,22 +64,27 @@ class OfficialCredentials:
         return joined(signed, self._extra)
 
     async def refused(self) -> bool:
-        """Read the user again, and run the plugin."""
+        """Read the user again, and run the plugin; if that fails, the last credentials are used."""
         async with self._lock:
             if self._clock.monotonic() - self._renewed_at >= RETRY_SECONDS:
-                await self.renew()
+                try:
+                    await self.renew()
+                except (OSError, ValueError, ConfigurationError) as error:
+                    logger.warning("credentials were not renewed: %s", error)
         return True  # perhaps by another request
 
     async def renew(self) -> None:
         """Get credentials.
 
         Raises:
+            OSError: A file that the user names, or a certificate of the plugin's, cannot be used; so does a ValueError.
             ConfigurationError: With the package's explanation.
         """
         self._renewed_at = self._clock.monotonic()
-        self._configuration, self._loader = await _asked(*self._user())
-        if self._tls is not None and self._configuration.cert_file:
-            self._tls.load_cert_chain(self._configuration.cert_file, self._configuration.key_file)
+        configuration, loader = await _asked(*self._user())
+        if self._tls is not None and configuration.cert_file:
+            self._tls.load_cert_chain(configuration.cert_file, configuration.key_file)
+        self._configuration, self._loader = configuration, loader
 
 
 def _verified(requestor: Any) -> aiohttp.TCPConnector:
@@ -111,4 +119,9 @@ async def _asked(file: Path, user: dict[str, Any]) -> tuple["Configuration", Any
         aiohttp.ClientError,
     ) as error:
         raise ConfigurationError(f"kubeconfig {file}: {error}") from error
+    if not (configuration.api_key or configuration.cert_file):  # the package has logged why
+        raise ConfigurationError(
+            f"kubeconfig {file}: the user's exec plugin or auth-provider (oidc, gcp) gave no credentials; "
+            "run the plugin by hand to see why"
+        )
     return configuration, loader

@@ -31,6 +31,7 @@ MAIN = "current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}
             {"token": "abc", "as": "jane"},
             {"Authorization": "Bearer abc", "Impersonate-User": "jane"},
         ),
+        ({"token": "abc", "exec": None}, {"Authorization": "Bearer abc"}),
         ({}, {}),
     ],
 )

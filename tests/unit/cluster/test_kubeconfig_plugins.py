@@ -30,6 +30,7 @@ def plugin(tmp_path: Path) -> Path:
         f"#!{sys.executable}\n"
         "import json, pathlib, sys\n"
         f"runs = pathlib.Path({str(runs)!r})\n"
+        f"if pathlib.Path({str(tmp_path / 'down')!r}).exists(): sys.exit('the network is down')\n"
         "count = len(runs.read_text()) + 1 if runs.exists() else 1\n"
         "runs.write_text('x' * count)\n"
         "status = {'token': f'token-{count}'}\n"
@@ -91,6 +92,24 @@ async def test_plugins_are_run_again_before_their_token_expires(file: Path, plug
     credentials._renewed_at = -60.0
     assert dict(await credentials.headers()) == {"authorization": "Bearer token-1"}
     clock.now += 3600 - 30
+    assert dict(await credentials.headers()) == {"authorization": "Bearer token-2"}
+
+
+async def test_credentials_stay_while_their_plugin_fails(file: Path, plugin: Path) -> None:
+    """It is run again soon, and a process does not begin without credentials."""
+    write(file, {"server": "http://x"}, exec_user(plugin, "2030-01-01T00:00:00Z"))
+    found = await kubeconfig.load(str(file))
+    credentials = found.credentials
+    assert isinstance(credentials, OfficialCredentials)
+    credentials._clock = clock = FastClock(1_893_456_000.0 - 30)
+    credentials._renewed_at = -60.0
+    down = file.parent / "down"
+    down.touch()
+    assert dict(await credentials.headers()) == {"authorization": "Bearer token-1"}
+    with pytest.raises(ConfigurationError, match="gave no credentials; run the plugin by hand"):
+        await found.of_another_thread()
+    down.unlink()
+    clock.now += 10
     assert dict(await credentials.headers()) == {"authorization": "Bearer token-2"}
 
 
