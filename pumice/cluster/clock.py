@@ -54,9 +54,9 @@ class Backoff(msgspec.Struct, frozen=True):
 
     Attributes:
         base: Delay before the first retry, in seconds.
-        cap: Longest delay, in seconds.
+        cap: Longest delay, in seconds; what a server asks for is cut to it before the spread is added.
         factor: Growth from one attempt to the next.
-        spread: Share of a delay, 0 to 1, by which it may be shortened.
+        spread: Share of a delay, 0 to 1, by which it may be shortened, or lengthened if a server asked for it.
         seed: A value that differs between processes.
     """
 

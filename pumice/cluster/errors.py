@@ -15,7 +15,7 @@ from pumice.api.messages import shortened
 from pumice.api.raw import list_in
 
 LONGEST_RETRY_AFTER = 30.0
-"""Longest wait that a server can ask for, in seconds."""
+"""Longest wait that a server can ask for, in seconds; the spread of a `Backoff` comes on top."""
 
 SHORTEST_RETRY_AFTER = 0.1
 
