@@ -295,7 +295,11 @@ class Transport:
         connection = self.connection
         path = quote(head.path, safe="/:", errors=_ANY_BYTES)
         query = f"?{urlencode(head.query, errors=_ANY_BYTES)}" if head.query else ""
-        url = URL(f"{connection.server}{path}{query}", encoded=True)
+        try:
+            url = URL(f"{connection.server}{path}{query}", encoded=True)
+            url.port  # noqa: B018 - which says whether it is one
+        except ValueError as error:
+            raise aiohttp.InvalidURL(connection.server) from error
         options: dict[str, Any] = {} if patience is None else {"timeout": patience}
         for last in (False, True):
             signed: CIMultiDict[str] = CIMultiDict(head.headers or {})

@@ -37,7 +37,7 @@ async def test_a_port_on_which_nothing_listens(host: str) -> None:
     assert error.message.endswith(": connection refused")
 
 
-@pytest.mark.parametrize("address", ["foo:1", "ftp://x"])
+@pytest.mark.parametrize("address", ["foo:1", "ftp://x", "http://[x", "https://x:99999"])
 async def test_what_is_no_address(address: str) -> None:
     assert "invalid address, expected http://HOST[:PORT]" in (await said(address)).message
 
