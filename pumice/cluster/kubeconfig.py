@@ -60,7 +60,8 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
     """
     files = _split(paths)
     name, chosen, cluster, user = _parts(files, context)  # another may be the current one later
-    address = server or _text(cluster, "cluster", "server")
+    if not (address := server or _text(cluster, "cluster", "server")):
+        raise ConfigurationError(f"kubeconfig {cluster.file}: cluster.server is missing")
     credentials: Credentials
     try:
         tls = _tls(cluster, user, address)
@@ -79,9 +80,9 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
         server=address.rstrip("/"),
         credentials=credentials,
         tls=tls,
-        server_name=cluster.fields.get("tls-server-name"),
-        proxy=cluster.fields.get("proxy-url"),
-        namespace=chosen.fields.get("namespace") or "default",
+        server_name=_text(cluster, "cluster", "tls-server-name") or None,
+        proxy=_text(cluster, "cluster", "proxy-url") or None,
+        namespace=_text(chosen, "context", "namespace") or "default",
         load=partial(load, paths, server=server, context=name) if has_plugin else None,
     )
 
@@ -157,9 +158,9 @@ def _names(files: Sequence[Path]) -> str:
 
 
 def _text(entry: _Entry, section: str, key: str) -> str:
-    value = entry.fields.get(key)
-    if not isinstance(value, str) or not value:
-        raise ConfigurationError(f"kubeconfig {entry.file}: {section}.{key} is missing")
+    value = entry.fields.get(key) or ""
+    if not isinstance(value, str):
+        raise ConfigurationError(f"kubeconfig {entry.file}: {section}.{key} must be a string")
     return value
 
 
@@ -168,7 +169,10 @@ def _impersonated(user: _Entry) -> CIMultiDict[str]:
     extra: CIMultiDict[str] = CIMultiDict()
     if who := user.fields.get("as"):
         extra["Impersonate-User"] = str(who)
-    for group in user.fields.get("as-groups") or ():
+    groups = user.fields.get("as-groups") or []
+    if not isinstance(groups, list):
+        raise ConfigurationError(f"kubeconfig {user.file}: user.as-groups must be a list")
+    for group in groups:
         extra.add("Impersonate-Group", str(group))
     return extra
 
