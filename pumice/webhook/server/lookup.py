@@ -11,12 +11,13 @@ admitted with a warning, or denied for other reasons, too, may report a queue as
 
 import asyncio
 import logging
+from collections import ChainMap
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-from prometheus_client import Counter
 
 from pumice.api.kinds import HYPER_NODE, QUEUE, Kind
 from pumice.api.queues import Queue
@@ -97,6 +98,11 @@ def needs_queues(answer: Answer) -> bool:
     return bool(answer.missing_queues) and _denied_only(answer, _QUEUE_IS_MISSING)
 
 
+def needs_tree(answer: Answer) -> bool:
+    """True if queues above, beside and below the missing ones count, which may be new, too."""
+    return Q_PARENT_MISSING.code in answer.codes
+
+
 def needs_owners(answer: Answer) -> bool:
     """True if a missing owner is the reason why a pod is denied, or would lack the edits of plugins."""
     unknown = POD_PLUGINS_UNKNOWN.code
@@ -132,37 +138,53 @@ class LiveLookup:
         self._client = client
         self._metrics = metrics
 
-    async def find(self, keys: Collection[OwnerKey], seconds: float) -> dict[OwnerKey, Any]:
-        """Those of some queues and owners of pods that exist, by kind, namespace and name.
+    async def find(
+        self, keys: Collection[OwnerKey], seconds: float, *, tree: bool = False
+    ) -> dict[OwnerKey, Any]:
+        """Those of some queues and owners of pods that exist, by kind, namespace and name; with `tree` all queues.
 
         Raises:
             TimeoutError: The API server did not answer in time.
         """
+        asked = [tuple(keys)] if tree else [(key,) for key in keys]
         try:
             async with asyncio.timeout(seconds):
-                found = await asyncio.gather(*map(self._get, keys))
+                found = await asyncio.gather(*(self._look(each, tree=tree) for each in asked))
         except TimeoutError:
-            for key in keys:
-                self._looks(key[0]).labels("failed").inc()
-                logger.warning("looking for %s took more than %.1f s", _shown(key), seconds)
+            for each in asked:
+                self._failed(each, f" took more than {seconds:.1f} s")
             raise
-        return {key: each for key, each in zip(keys, found, strict=True) if each is not None}
+        return dict(ChainMap(*found))
 
-    async def _get(self, key: OwnerKey) -> Any | None:
-        kind, namespace, name = key
-        result, found = "found", None
+    async def _look(self, keys: tuple[OwnerKey, ...], *, tree: bool) -> dict[OwnerKey, Any]:
+        """What one request finds: all queues, or one object."""
+        found: dict[OwnerKey, Any] = {}
         try:
-            found = msgspec.convert(await self._client.get(kind, name, namespace), READ_AS[kind])
-        except NotFound:
-            result = "missing"
+            with suppress(NotFound):
+                found = await (self._queues() if tree else self._get(keys[0]))
         except (ApiError, ValueError) as error:
-            result = "failed"
-            logger.warning("looking for %s: %s", _shown(key), error)
-        self._looks(kind).labels(result).inc()
+            self._failed(keys, f": {error}")
+        else:
+            self._count(keys, "missing" if found.keys().isdisjoint(keys) else "found")
         return found
 
-    def _looks(self, kind: Kind) -> Counter:
-        return self._metrics.lookups if kind == QUEUE else self._metrics.owner_lookups
+    async def _queues(self) -> dict[OwnerKey, Any]:
+        listed = await self._client.list(QUEUE)
+        queues = msgspec.convert(listed["items"], list[Queue])
+        return {(QUEUE, "", queue.metadata.name): queue for queue in queues}
+
+    async def _get(self, key: OwnerKey) -> dict[OwnerKey, Any]:
+        kind, namespace, name = key
+        return {key: msgspec.convert(await self._client.get(kind, name, namespace), READ_AS[kind])}
+
+    def _failed(self, keys: tuple[OwnerKey, ...], problem: str) -> None:
+        logger.warning("looking for %s%s", ", ".join(map(_shown, keys)), problem)
+        self._count(keys, "failed")
+
+    def _count(self, keys: tuple[OwnerKey, ...], result: str) -> None:
+        is_queue = keys[0][0] == QUEUE
+        looks = self._metrics.lookups if is_queue else self._metrics.owner_lookups
+        looks.labels(result).inc()
 
 
 def _shown(key: OwnerKey) -> str:

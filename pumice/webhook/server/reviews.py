@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
 import structlog
 from aiohttp import web
@@ -19,13 +19,12 @@ from multidict import CIMultiDict
 
 from pumice.api.durations import parse_nanoseconds
 from pumice.api.kinds import QUEUE
-from pumice.plugins.other_owners import OwnerKey
 from pumice.serving.http_server import JSON, HttpError
 from pumice.webhook.admission import Admission, RuleFailure
 from pumice.webhook.answers import Answer, malformed
 from pumice.webhook.endpoints import ENDPOINTS
 from pumice.webhook.questions import uid_of
-from pumice.webhook.server.lookup import LiveLookup, late, needs_owners, needs_queues
+from pumice.webhook.server.lookup import LiveLookup, late, needs_owners, needs_queues, needs_tree
 from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.server.settings import ServerSettings
 from pumice.webhook.view import Overlay
@@ -179,20 +178,16 @@ class Reviews:
         answer = self._admission.answer(path, body)
         if self._lookup is None:
             return answer
-        laid: dict[OwnerKey, Any] = {}
-        for _ in range(self._admission.settings.max_queue_depth):  # those above may be new, too
-            if not needs_queues(answer):
-                break
+        if needs_queues(answer):
             names = tuple(dict.fromkeys(answer.missing_queues))
+            keys = [(QUEUE, "", name) for name in names]
+            left, tree = self._seconds_left(request, started), needs_tree(answer)
             try:
-                keys = [(QUEUE, "", name) for name in names]
-                found = await self._lookup.find(keys, self._seconds_left(request, started))
+                queues = await self._lookup.find(keys, left, tree=tree)
             except TimeoutError:
                 return late(answer, names)
-            if not found:
-                break
-            laid |= found
-            answer = self._admission.answer(path, body, Overlay(self._admission.view, laid))
+            if queues:
+                answer = self._admission.answer(path, body, Overlay(self._admission.view, queues))
         if needs_owners(answer):
             left = self._seconds_left(request, started)
             with suppress(TimeoutError):  # the controller of the pod tries again

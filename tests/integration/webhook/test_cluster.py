@@ -1,6 +1,7 @@
 """The webhook of a cluster: caches, the live look for a queue, certificates that the cluster trusts."""
 
 import base64
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -136,13 +137,43 @@ async def test_a_queue_that_the_cache_lacks_is_asked_for(
     async with blind(api) as (address, worker):
         assert (await ask(client, address, "/jobs/validate", job()))["allowed"]
         assert lookups(worker) == {"found": 1, "missing": 0, "failed": 0}
-        # So are those above it, one after the other.
+        # All that are above it are found in one look.
         below = queue("below", parent="middle")
         assert (await ask(client, address, "/queues/validate", below))["allowed"]
-        assert lookups(worker) == {"found": 3, "missing": 0, "failed": 0}
+        assert lookups(worker) == {"found": 2, "missing": 0, "failed": 0}
         response = await ask(client, address, "/queues/validate", queue("below", parent="gone"))
         assert 'parent queue "gone" not found' in response["status"]["message"]
-        assert lookups(worker) == {"found": 3, "missing": 1, "failed": 0}
+        assert lookups(worker) == {"found": 2, "missing": 1, "failed": 0}
+
+
+async def test_a_queue_whose_parent_the_cache_lacks_is_judged_with_all_above_and_beside_it(
+    api: Client, client: aiohttp.ClientSession
+) -> None:
+    def claims(name: str, cpus: int, parent: str = "root") -> Raw:
+        resources = {"cpu": str(cpus)}
+        return queue(name, parent=parent, guarantee={"resource": resources}, deserved=resources)
+
+    for each in (claims("dept", 4), claims("dept-a", 3, "dept"), queue("busy")):
+        await api.create(QUEUE, each)
+    status = {"status": {"state": "Open", "allocated": {"pods": "3"}}}
+    await api.patch(QUEUE, "busy", "", status, subresource="status")
+    for level in range(1, 7):
+        await api.create(QUEUE, queue(f"l{level}", parent=f"l{level - 1}" if level > 1 else "root"))
+
+    async with blind(api) as (address, _), blind(api, "rule.Q-DEPTH=off") as (deep, _):
+
+        async def codes(obj: Raw, address: str = address) -> list[str]:
+            response = await ask(client, address, "/queues/validate", obj)
+            message = response.get("status", {}).get("message", "")
+            return re.findall(r"\[([A-Z-]+)\]", message)
+
+        assert await codes(claims("dept-b", 3, "dept")) == ["Q-SIB-GUAR", "Q-SIB-DES"]
+        assert await codes(claims("dept-b", 1, "dept")) == []
+        assert await codes(queue("below", parent="busy")) == ["Q-PARENT-BUSY"]
+        await api.create(QUEUE, queue("beside", parent="busy"))  # it is a parent already
+        assert await codes(queue("below", parent="busy")) == []
+        assert await codes(queue("l7", parent="l6")) == ["Q-DEPTH"]
+        assert await codes(queue("l7", parent="l6"), deep) == []
 
 
 async def test_what_is_admitted_with_a_warning_is_not_worth_a_look(

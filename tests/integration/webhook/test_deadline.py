@@ -70,10 +70,10 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     find = LiveLookup.find
 
     async def noted(
-        self: LiveLookup, keys: Collection[OwnerKey], seconds: float
+        self: LiveLookup, keys: Collection[OwnerKey], seconds: float, *, tree: bool = False
     ) -> dict[OwnerKey, Any]:
         found.append(seconds)
-        return await find(self, keys, seconds)
+        return await find(self, keys, seconds, tree=tree)
 
     monkeypatch.setattr(LiveLookup, "find", noted)
     return found

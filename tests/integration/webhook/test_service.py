@@ -155,7 +155,9 @@ class Clueless(LiveLookup):
     def __init__(self) -> None:
         """Create it without an API server."""
 
-    async def find(self, keys: Collection[OwnerKey], seconds: float) -> dict[OwnerKey, Any]:
+    async def find(
+        self, keys: Collection[OwnerKey], seconds: float, *, tree: bool = False
+    ) -> dict[OwnerKey, Any]:
         raise RuntimeError(f"no idea of {[name for _, _, name in keys]} in {seconds > 0}")
 
 
