@@ -147,12 +147,14 @@ class LiveLookup:
             TimeoutError: The API server did not answer in time.
         """
         asked = [tuple(keys)] if tree else [(key,) for key in keys]
+        looks = {each: asyncio.ensure_future(self._look(each, tree=tree)) for each in asked}
         try:
             async with asyncio.timeout(seconds):
-                found = await asyncio.gather(*(self._look(each, tree=tree) for each in asked))
+                found = await asyncio.gather(*looks.values())
         except TimeoutError:
-            for each in asked:
-                self._failed(each, f" took more than {seconds:.1f} s")
+            for each, look in looks.items():
+                if look.cancelled():  # it was not answered
+                    self._failed(each, f" took more than {seconds:.1f} s")
             raise
         return dict(ChainMap(*found))
 

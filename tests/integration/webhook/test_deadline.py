@@ -3,18 +3,20 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import pytest
 
+from pumice.api.kinds import QUEUE
 from pumice.cluster.client import Client
 from pumice.plugins import builtin
 from pumice.plugins.other_owners import OwnerKey
 from pumice.webhook.server import StateSource, WebhookWorker
 from pumice.webhook.server.lookup import LiveLookup
+from pumice.webhook.server.metrics import ServerMetrics
 from pumice.webhook.settings import AdmissionSettings
 from tests.integration.webhook.raw_http import post, talk
 from tests.integration.webhook.serving import QUICK, Raw, offline, running
@@ -27,10 +29,13 @@ PATH = "/jobs/validate"
 
 @asynccontextmanager
 async def mute() -> AsyncIterator[str]:
-    """An API server that takes connections and never says anything; its URL."""
+    """An API server that takes connections and never says anything but that there is no queue `gone`; its URL."""
     ends = asyncio.Event()
 
-    async def listen(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):
+            if b"/queues/gone " in await reader.readuntil(b"\r\n\r\n"):
+                writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
         await ends.wait()
         writer.close()
 
@@ -114,6 +119,18 @@ async def test_a_timeout_that_says_nothing_of_use_leaves_the_bound_of_our_own(
         assert response["status"]["code"] == 504
         assert looks == [0.1]
         assert seconds >= 0.1
+
+
+async def test_only_what_was_not_answered_counts_as_late(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = ServerMetrics()
+    keys = [(QUEUE, "", name) for name in ("gone", "slow")]
+    async with mute() as url, Client.connect(server=url) as api:
+        with pytest.raises(TimeoutError):
+            await LiveLookup(api, metrics).find(keys, 0.5)
+    name = "pumice_admission_queue_lookups_total"
+    for result in ("missing", "failed"):
+        assert metrics.registry.get_sample_value(name, {"result": result}) == 1
+    assert caplog.messages == ["looking for Queue slow took more than 0.5 s"]
 
 
 async def test_what_would_only_warn_is_admitted_at_once(
