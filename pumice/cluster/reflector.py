@@ -191,7 +191,7 @@ class Reflector:
                 at_once = self._delays.ended(lasted, showed=showed, whole=whole)
                 if at_once:
                     self._target.faults.passed(self._all, _WATCH)
-                if isinstance(failure, Gone) and not is_new and self._delays.lists_at_once():
+                if isinstance(failure, Gone) and not is_new:  # a watch from the new list may wait
                     logger.info("watch of %s is too old, listing again", self._collection)
                     continue
             if failure is not None:

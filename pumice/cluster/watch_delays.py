@@ -2,8 +2,7 @@
 
 Delays grow from one failure to the next, with their spread, are at least what the server asks for, and end with a watch that
 worked: it showed a change or a bookmark, or lasted ten seconds. Until then an answer that says when to ask again counts as a
-fifth of a failure, and a server that starts is forgiven twice: a watch that lasted a second makes the delays short again, and a
-list follows at once on a watch that goes on from what is too old (410).
+fifth of a failure, and the first watch that lasted a second makes the delays short again, as a server that starts may end it.
 """
 
 from pumice.cluster.clock import Backoff
@@ -28,7 +27,7 @@ class WatchDelays:
     def _restart(self) -> None:
         """Forget what failed before."""
         self._failed = 0
-        self._was_brief = self._was_old = self._was_told = False
+        self._was_brief = self._was_told = False
 
     def ended(self, lasted: float, *, showed: bool, whole: bool) -> bool:
         """Note that a watch ended; return True if the next one begins at once.
@@ -44,11 +43,6 @@ class WatchDelays:
         elif lasted >= BRIEF_SECONDS and not self._was_brief:
             self._failed, self._was_brief = 0, True
         return lasted >= LASTING_SECONDS or (showed and whole)
-
-    def lists_at_once(self) -> bool:
-        """True for the first watch that goes on from what is too old, since one worked."""
-        was_old, self._was_old = self._was_old, True
-        return not was_old
 
     def is_told(self) -> bool:
         """False for the first failure since a watch worked, which is to be logged."""
