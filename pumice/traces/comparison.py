@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from pumice.traces.job_measures import JobMeasures
+from pumice.traces.job_measures import JobMeasures, rounded
 from pumice.traces.measures import Measures
 
 _MOST = 10
@@ -55,7 +55,7 @@ class Differences(msgspec.Struct):
 def differences(base: Measures, other: Measures) -> Differences:
     """Compare two runs of one trace."""
     summaries = [
-        {name: value for name, value in _plain(each).items() if name not in _NOT_COMPARED}
+        {name: value for name, value in each.summary.items() if name not in _NOT_COMPARED}
         for each in (base, other)
     ]
     changed = [*_changed(base.jobs, other.jobs)]
@@ -66,16 +66,11 @@ def differences(base: Measures, other: Measures) -> Differences:
     )
 
 
-def _plain(measures: Measures) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(measures.summary)
-    return plain
-
-
 def _difference(base: Any, other: Any) -> Any:
     if isinstance(base, Mapping) or isinstance(other, Mapping):
         names = dict.fromkeys([*(base or {}), *(other or {})])
         return {name: _difference(_part(base, name), _part(other, name)) for name in names}
-    return None if base is None or other is None else other - base
+    return None if base is None or other is None else rounded(other - base)
 
 
 def _part(value: Any, name: str) -> Any:
@@ -86,8 +81,8 @@ def _changed(base: Iterable[JobMeasures], other: Iterable[JobMeasures]) -> Itera
     for one, two in zip(base, other, strict=True):
         before, after = one.turnaround, two.turnaround
         if before != after:
-            moved = None if before is None or after is None else after - before
-            yield ChangedJob(one.name, one.namespace, one.queue, before, after, moved)
+            difference = _difference(before, after)
+            yield ChangedJob(one.name, one.namespace, one.queue, before, after, difference)
 
 
 def _gain(job: ChangedJob) -> float:

@@ -84,7 +84,7 @@ def _measured(record: JobRecord, nodes: list[str]) -> JobMeasures:
 
 
 def rounded(found: Any) -> Any:
-    """Numbers as they are written, in plain containers: with six decimals, because no moment is known better than a microsecond."""
+    """Numbers as they are told, in plain containers: with six decimals, because no moment is known better than a microsecond."""
     if isinstance(found, float):
         return round(found, _DECIMALS)
     if isinstance(found, Mapping):

@@ -37,12 +37,12 @@ def write_jobs(file: TextIO, past: Past, jobs: Iterable[JobMeasures]) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     for number, (record, job) in enumerate(zip(past.jobs, jobs, strict=True)):
-        cells = [
+        cells = (
             job.name,
             job.namespace,
             job.submit,
             record.job.replicas,
-            record.job.duration,
+            rounded(record.job.duration),
             int(record.outcome == "Completed"),
             job.start,
             job.run,
@@ -54,8 +54,8 @@ def write_jobs(file: TextIO, past: Past, jobs: Iterable[JobMeasures]) -> None:
             job.queue,
             job.outcome,
             job.evictions,
-        ]
-        writer.writerow(rounded(cells))
+        )
+        writer.writerow(cells)
 
 
 def _held(number: int, record: JobRecord, places: PodPlaces) -> Iterator[int]:

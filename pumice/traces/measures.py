@@ -2,7 +2,7 @@
 
 Sums over time are exact. Moments are floats, and each float is a whole number divided by a power of two. So there is a scale on which all moments of a run are
 whole numbers: ticks. Amounts are whole milli-units, and integrals of them over ticks are, too. A measure is one division at the
-end, which Python rounds correctly, so it does not depend on the order of a sum.
+end, which Python rounds correctly, so it does not depend on the order of a sum. Only then is it rounded to the decimals that are told.
 """
 
 from collections import Counter, defaultdict
@@ -15,7 +15,13 @@ from typing import Any, get_args
 
 import numpy as np
 
-from pumice.traces.job_measures import Distribution, JobMeasures, distribution, measured_jobs
+from pumice.traces.job_measures import (
+    Distribution,
+    JobMeasures,
+    distribution,
+    measured_jobs,
+    rounded,
+)
 from pumice.traces.records import JobRecord, Outcome, Past, QueueSamples
 
 _MILLI_HOUR = 1000 * 3600
@@ -28,7 +34,7 @@ class Measures:
 
     Attributes:
         jobs: Those of each job, in the order of their submission.
-        summary: Those of the whole, as the JSON has them.
+        summary: Those of the whole, as the JSON has them: plain data.
     """
 
     def __init__(self, jobs: list[JobMeasures], summary: dict[str, Any]) -> None:
@@ -37,9 +43,10 @@ class Measures:
 
 
 def measure(past: Past) -> Measures:
-    """Measure a run."""
+    """Measure a run. Numbers are rounded here, so that all that is told, compared or tested is made of the same ones."""
     jobs = measured_jobs(past)
-    return Measures(jobs, _Summary(past, jobs).numbers())
+    summary = _Summary(past, jobs).numbers()
+    return Measures([JobMeasures(**rounded(job)) for job in jobs], rounded(summary))
 
 
 def measured_period(past: Past) -> tuple[float, float]:

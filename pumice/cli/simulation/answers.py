@@ -9,13 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from pumice.api.messages import shortened
 from pumice.cli.exits import UserError
 from pumice.cli.output import Format, note, table, write, write_json
 from pumice.traces.comparison import ChangedJob, Differences, differences
-from pumice.traces.job_measures import rounded
 from pumice.traces.jobs_csv import write_jobs
 from pumice.traces.measures import Measures, measure
 from pumice.traces.records import Past, Samples
@@ -71,7 +68,7 @@ class Answers:
         """
         found = cls(title, names, output, jobs, report, [])
         nothing = Past([], Samples(), [], {}, [], 0.0, 0, 0.0, True, 0)
-        summary = msgspec.to_builtins(measure(nothing).summary)
+        summary = measure(nothing).summary
         try:
             for text in fail_if:
                 threshold = Threshold(text)
@@ -114,15 +111,15 @@ class Answers:
         if self.output is Format.JSON:
             documents = [{"jobs": each.jobs, "summary": each.summary} for each in measured]
             if found is None:
-                write_json(rounded(documents[0]))
+                write_json(documents[0])
             else:
                 compared = dict(zip(("base", "other"), documents, strict=True))
-                write_json(rounded({**compared, "differences": found}))
+                write_json({**compared, "differences": found})
         elif found is None:
             write(_measures_text(measured[0]))
         else:
             write(_comparison_text(measured[0], measured[1], found))
-        return self._fails([msgspec.to_builtins(each.summary) for each in measured])
+        return self._fails([each.summary for each in measured])
 
     def _fails(self, summaries: list[dict[str, Any]]) -> bool:
         try:
@@ -170,7 +167,7 @@ _NOT_STARTED, _REASON = 5, 300
 
 def _measures_text(measures: Measures) -> str:
     """The numbers of one run."""
-    summary = msgspec.to_builtins(measures.summary)
+    summary = measures.summary
     counts = [f"{count:,} {name}" for name, count in summary["jobs"].items() if count]
     parts = [_jobs(measures) + (f": {', '.join(counts)}" if counts else "")]
     parts.append(
@@ -199,7 +196,7 @@ def _measures_text(measures: Measures) -> str:
 
 def _comparison_text(base: Measures, other: Measures, found: Differences) -> str:
     """The numbers of two runs that differ, and the jobs that gained and lost most."""
-    summaries = [msgspec.to_builtins(each.summary) for each in (base, other)]
+    summaries = [base.summary, other.summary]
     rows = [
         (row.path, *(cell.text for cell in row.cells))
         for row in rows_of_summary(summaries, found.summary)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 from jinja2 import Environment, FileSystemLoader
 
 from pumice.traces.comparison import Differences
@@ -46,7 +45,7 @@ def report(title: str, runs: Sequence[MeasuredRun], differences: Differences | N
         lstrip_blocks=True,
     )
     templates.filters["seconds"] = shown
-    summaries = [msgspec.to_builtins(run.measures.summary) for run in runs]
+    summaries = [run.measures.summary for run in runs]
     return templates.get_template("page.html").render(
         title=title,
         runs=runs,

@@ -50,13 +50,17 @@ def test_numbers_have_six_decimals_and_no_traces_of_how_they_were_computed(
 ) -> None:
     """Moments of wakes are told in UNIX seconds, of which a float keeps a quarter of a microsecond, and differences round again."""
     base, other = small(), small()
-    base.jobs[2].end, other.jobs[2].end = 80.25699996948, 80.357
-    answers(("a.conf", "b.conf"), jobs=tmp_path / "jobs.csv").give([base, other])
+    base.jobs[2].end, other.jobs[2].end = 80.25699996948, 80.35699996948
+    files: dict[str, Any] = {"jobs": tmp_path / "jobs.csv", "report": tmp_path / "report.html"}
+    bounds = ("makespan != 80.357", "jain < 0")
+    assert not answers(("a.conf", "b.conf"), **files, fail_if=bounds).give([base, other])
     text = capsys.readouterr().out
     found = json.loads(text)
     assert found["base"]["jobs"][2]["end"] == 80.257
     assert found["differences"]["summary"]["makespan"] == 0.1
-    written = text + (tmp_path / "jobs.csv").read_text()
+    figures = re.findall(r'<data value="[^"]*', (tmp_path / "report.html").read_text())
+    assert '<data value="80.257' in figures
+    written = "".join([text, (tmp_path / "jobs.csv").read_text(), *figures])
     assert not re.search(r"\d\.\d{7}", written)
     assert "80.257" in (tmp_path / "jobs.csv").read_text()
 

@@ -1,15 +1,16 @@
 """Two runs of one trace compared, and thresholds on what may change."""
 
+from itertools import permutations
 from typing import Any
 
 import msgspec
 import pytest
 
 from pumice.traces.comparison import differences
-from pumice.traces.measures import measure
+from pumice.traces.measures import Measures, measure
 from pumice.traces.records import Past
 from pumice.traces.thresholds import Threshold, ThresholdError
-from tests.kit.pasts import drawn, small
+from tests.kit.pasts import drawn, nothing, record, small
 from tests.kit.tables import table
 
 
@@ -38,6 +39,40 @@ def test_equal_runs_compare_to_zero(seed: int) -> None:
     assert {*numbers(found.summary)} <= {0, None}
     assert "cost" not in found.summary
     assert found.gained == found.lost == []
+
+
+@pytest.fixture
+def equal_waits() -> tuple[Measures, Measures]:
+    """A wait of 0.1 s and a turnaround of 0.2 s, which two runs have as other floats."""
+    base, other = nothing(), nothing()
+    base.jobs = [record("a", submit=0.2, start=0.3, end=0.4, outcome="Completed")]
+    other.jobs = [record("a", submit=0.2, start=0.1 + 0.2, end=0.4 + 1e-16, outcome="Completed")]
+    return measure(base), measure(other)
+
+
+@pytest.mark.parametrize(
+    "text", ["wait.p99 > +0%", "wait.p99 < -0%", "wait.max != 0.1", "turnaround.max != 0.2"]
+)
+def test_thresholds_are_held_by_the_numbers_that_are_told(
+    text: str, equal_waits: tuple[Measures, Measures]
+) -> None:
+    for one, two in permutations(each.summary for each in equal_waits):
+        assert Threshold(text).failure(two, one) == ""
+
+
+def test_numbers_that_are_told_alike_differ_by_zero_without_a_sign(
+    equal_waits: tuple[Measures, Measures],
+) -> None:
+    for one, two in permutations(equal_waits):
+        found = differences(one, two)
+        assert {*map(str, numbers(found.summary))} == {"0", "0.0", "None"}
+        assert found.gained == found.lost == []
+
+
+def test_a_difference_has_no_more_decimals_than_its_numbers() -> None:
+    base, other = later(small(), {"c": 0.1}), later(small(), {"c": 0.3})
+    found = differences(measure(base), measure(other))
+    assert (found.summary["makespan"], found.lost[0].difference) == (0.2, 0.2)
 
 
 def test_the_jobs_that_gained_and_lost_most_are_listed() -> None:
@@ -86,7 +121,7 @@ def test_thresholds(row: dict[str, Any]) -> None:
 
 
 def test_a_path_is_checked_before_a_run_as_far_as_it_can_be() -> None:
-    summary = msgspec.to_builtins(measure(small()).summary) | {"utilization": {}}
+    summary = measure(small()).summary | {"utilization": {}}
     Threshold("utilization.of.anything > 1").check(summary, is_compared=False)
     with pytest.raises(ThresholdError, match=r"no number 'mkespan'; it has, for example, makespan"):
         Threshold("mkespan > 1").check(summary, is_compared=False)

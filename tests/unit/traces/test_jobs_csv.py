@@ -8,8 +8,8 @@ from itertools import combinations
 
 import pytest
 
-from pumice.traces.job_measures import measured_jobs, rounded
 from pumice.traces.jobs_csv import COLUMNS, interval_set, write_jobs
+from pumice.traces.measures import measure
 from pumice.traces.places import PodPlaces
 from pumice.traces.records import Past, PodRuns
 from tests.kit.pasts import drawn, nothing, record, small
@@ -20,7 +20,7 @@ NUMBERS = COLUMNS[2:-4]
 
 def written(past: Past) -> list[dict[str, str]]:
     file = io.StringIO()
-    write_jobs(file, past, measured_jobs(past))
+    write_jobs(file, past, measure(past).jobs)
     return list(csv.DictReader(io.StringIO(file.getvalue())))
 
 
@@ -43,14 +43,14 @@ def test_a_small_run_is_written_as_by_hand() -> None:
     assert (d["success"], d["starting_time"], d["outcome"]) == ("0", "", "Refused")
 
 
-def test_numbers_are_read_back_as_they_were_measured_to_the_microsecond() -> None:
+def test_numbers_are_read_back_as_they_were_measured() -> None:
     past = drawn(3, 30)
-    for job, row in zip(rounded(measured_jobs(past)), written(past), strict=True):
+    for job, row in zip(measure(past).jobs, written(past), strict=True):
         values = {name: float(row[name]) if row[name] else None for name in NUMBERS}
-        assert values["waiting_time"] == job["wait"]
-        assert values["finish_time"] == job["end"]
-        assert values["stretch"] == job["slowdown"]
-        assert (row["jobID"], row["queue"]) == (job["name"], job["queue"])
+        assert values["waiting_time"] == job.wait
+        assert values["finish_time"] == job.end
+        assert values["stretch"] == job.slowdown
+        assert (row["jobID"], row["queue"]) == (job.name, job.queue)
 
 
 @pytest.mark.parametrize("seed", range(3))

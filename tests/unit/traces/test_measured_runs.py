@@ -54,7 +54,7 @@ def test_every_number_equals_its_slow_recomputation(past: Past) -> None:
     found = measure(past)
     jobs, summary = recomputed(past)
     assert msgspec.to_builtins(found.jobs) == jobs
-    assert msgspec.to_builtins(found.summary) == summary
+    assert found.summary == summary
     counts = summary["jobs"]
     assert (counts["waiting"], counts["running"], counts["failed"]) == (1, 1, 1)
     assert summary["wait"]["max"] > 0
@@ -95,7 +95,7 @@ def test_work_on_full_nodes_is_all_of_the_utilization() -> None:
         1,
         1,
     )
-    assert (summary["wait"].mean, summary["wait"].p50) == (10, 10)
+    assert (summary["wait"]["mean"], summary["wait"]["p50"]) == (10, 10)
 
 
 def test_what_pods_of_each_task_request_is_measured() -> None:
@@ -117,5 +117,5 @@ def test_what_pods_of_each_task_request_is_measured() -> None:
         "cpu": (2 * 100 + 4 * 10) / (4 * 120),
         "nvidia.com/gpu": 3 * 100 / (4 * 120),
     }
-    assert summary["lost_hours"] == {"cpu": 2 * 10 / 3600, "nvidia.com/gpu": 3 * 10 / 3600}
-    assert msgspec.to_builtins(summary) == recomputed(past)[1]
+    assert summary["lost_hours"] == {"cpu": 0.005556, "nvidia.com/gpu": 0.008333}  # 20 and 30 s
+    assert summary == recomputed(past)[1]
