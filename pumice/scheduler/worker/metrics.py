@@ -82,7 +82,10 @@ class VolcanoMetrics:
         text = "Pods that the last scheduling cycle evicted for others."
         self.victims = gauge("volcano_pod_preemption_victims", text)
         # The library would call a counter volcano_total_preemption_attempts_total.
-        text = "Searches for pods to evict for a PodGroup, by any action, since the start."
+        text = (
+            "Searches for pods to evict for a PodGroup, by any action, since the start; "
+            "where it is clear that none may go, there is no search."
+        )
         self.preemptions = gauge("volcano_total_preemption_attempts", text)
         text = "Decisions to evict pods for a PodGroup, each with all the pods that go for it."
         self.transactions = counter("volcano_eviction_transactions", text, ["action"])
