@@ -5,9 +5,8 @@ ports, claims and whether they may use revocable nodes are interned as one shape
 for each shape and not for each pod.
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 import msgspec
 import numpy as np
@@ -49,17 +48,6 @@ class Need(NamedTuple):
     name: str
 
 
-class NodeRules:
-    """What pods ask of nodes apart from their requests; the same object for shapes in use that ask for the same.
-
-    Attributes:
-        parts: The fields that make it up.
-    """
-
-    def __init__(self, parts: tuple[object, ...]) -> None:
-        self.parts = parts
-
-
 class PodShape:
     """One set of demands.
 
@@ -74,20 +62,13 @@ class PodShape:
         is_revocable: Whether it may use nodes of revocable zones.
         peers: What it says about other pods; None for nothing.
         hard_rules: Fields with which it rules out nodes in a way that is not supported, or that are too long to be read.
-        rules: The same object for shapes that differ in their requests alone, or in `peers`.
+        rules: What it asks of nodes apart from its requests; equal for shapes that differ in these alone, or in `peers`.
         users: Pods that have it.
     """
 
     def __init__(
-        self,
-        number: int,
-        key: "ShapeKey",
-        spec: PodSpec,
-        vector: Ints,
-        names: Sequence[str],
-        known: MutableMapping[tuple[object, ...], NodeRules],
+        self, number: int, key: "ShapeKey", spec: PodSpec, vector: Ints, names: Sequence[str]
     ) -> None:
-        """A shape with its number, what it takes by column, and the names of the columns; `known` has the rules of others."""
         self.number = number
         self.key = key
         self.count(vector, names)
@@ -103,8 +84,9 @@ class PodShape:
         self.claims = key.claims
         self.peers = key.peers
         self.is_revocable = key.is_revocable
-        parts = key.placement, self.ports.taken, key.claims, key.hard_rules, key.is_revocable
-        self.rules = known.setdefault(parts, NodeRules(parts))
+        self.rules = (
+            key.placement, self.ports.taken, key.claims, key.hard_rules, key.is_revocable
+        )  # fmt: skip
         self.users = 0
 
     def count(self, vector: Ints, names: Sequence[str]) -> None:
@@ -173,7 +155,6 @@ class ShapeTable:
         self._axis = axis
         self._shapes: dict[ShapeKey, PodShape] = {}
         self._unknown: dict[ShapeKey, int] = {}
-        self._rules: WeakValueDictionary[tuple[object, ...], NodeRules] = WeakValueDictionary()
         self._next = 0
         self._last: tuple[PodSpec, _Asked] | None = None
         self._width = len(axis)
@@ -204,8 +185,7 @@ class ShapeTable:
         shape = self._shapes.get(key)
         if shape is None:
             vector = self._vector(key)
-            names, known = self._axis.names, self._rules
-            shape = self._shapes[key] = PodShape(self._next, key, spec, vector, names, known)
+            shape = self._shapes[key] = PodShape(self._next, key, spec, vector, self._axis.names)
             if unknown := self._axis.unknown(name for name, _ in asked.requests):
                 self._unknown[key] = unknown
             self._next += 1

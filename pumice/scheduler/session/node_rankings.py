@@ -144,7 +144,7 @@ def _apart_from_claims(state: ClusterState, shape: PodShape, *, by_rules: bool =
     if not shape.claims:
         return shape.rules if by_rules else shape.number
     if by_rules:
-        rest: Hashable = tuple([each for each in shape.rules.parts if each is not shape.claims])
+        rest: Hashable = tuple([each for each in shape.rules if each is not shape.claims])
     else:
         rest = structs.replace(shape.key, claims=())
     return (rest, state.claims.alike(shape.claims))

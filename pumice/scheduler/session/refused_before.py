@@ -110,19 +110,13 @@ class RefusedBefore:
         before = self.before(jobs)
         found = self._at_a_glance(before)
         alike: dict[Hashable, list[tuple[JobInfo, Parked]]] = {}
-        rules_of, are_counted = self._rankings.rules_of, self._room and not self._refused
         for job, parked in before:
             if job.key in found:
                 continue
             bounds = parked.bounds
-            if (
-                are_counted
-                and len(bounds) == 1
-                and len(bounds[0].shapes) == 1
-                and parked.from_queue is None
-                and not parked.causes & _DOMAIN
-            ):
-                kind = rules_of(bounds[0].shapes[0]), job.queue
+            is_told = len(bounds) == 1 and len(bounds[0].shapes) == 1 and parked.from_queue is None
+            if is_told and self._room and not (self._refused or parked.causes & _DOMAIN):
+                kind = self._rankings.rules_of(bounds[0].shapes[0]), job.queue
                 alike.setdefault(kind, []).append((job, parked))
                 continue
             with suppress(Exception):
