@@ -37,11 +37,16 @@ def starving_jobs(
     """
     jobs = session.in_queue(_jobs(session, setting.name))
     starving = _Starving(session, surveys, setting, unaided)
-    return session.answers.by_queue(starving.asked(jobs), starving.takes_part, session.fail)
+    lines = session.answers.by_queue(starving.asked(jobs), starving.takes_part, session.fail)
+    return lines if starving.evicts else {}
 
 
 class _Starving:
-    """Which gangs take part in an action; what is known of one that holds nothing serves all of its queue."""
+    """Which gangs take part in an action; what is known of one that holds nothing serves all of its queue.
+
+    Attributes:
+        evicts: Whether any of them may evict if it is the first; otherwise none may in its turn either.
+    """
 
     def __init__(
         self,
@@ -57,6 +62,8 @@ class _Starving:
         self._leaves_out = "allocate" in session.view.actions
         self._losing = {session.state.tasks[key].job for key in session.committed.evicted}
         self._rules: dict[str, EvictionRules] = {}
+        self.evicts = False
+        self._later: set[str] = set()
         self._unhelped: set[str] = set()  # queues for whose gangs no running pod is a candidate
 
     def asked(self, jobs: Sequence[JobInfo]) -> Iterator[JobInfo]:
@@ -100,11 +107,16 @@ class _Starving:
                 if is_reported and session.state.gangs.takes(queue, job):
                     self._unaided.setdefault(job.queue, []).append(job)
                 return False
-            if job.key not in surveys.told and not may_help(session, surveys, rules, queue, job):
+            if job.key not in surveys.told and not may_help(
+                session, surveys, rules, queue, job, self._later
+            ):
                 return False
         if not (is_holding or session.state.gangs.takes(queue, job)):
             return False
-        return session.answers.is_starving(job) and session.answers.why_invalid(job) is None
+        if not session.answers.is_starving(job) or session.answers.why_invalid(job) is not None:
+            return False
+        self.evicts |= job.key not in self._later
+        return True
 
     def _rules_for(self, job: JobInfo, queue: Queue) -> EvictionRules:
         rules = self._rules.get(job.queue)
@@ -187,9 +199,17 @@ def kinds(job: JobInfo, parked: Parked | None = None) -> Sequence[TaskInfo]:
 
 
 def may_help(
-    session: Session, surveys: Surveys, rules: EvictionRules, queue: Queue, job: JobInfo
+    session: Session,
+    surveys: Surveys,
+    rules: EvictionRules,
+    queue: Queue,
+    job: JobInfo,
+    later: set[str] | None = None,
 ) -> bool:
-    """Whether any pod may be evicted for a gang, and its queue may take back what it needs; if not, `allocate`, if it is there, uses the free resources."""
+    """Whether any pod may be evicted for a gang, and its queue may take back what it needs; if not, `allocate`, if it is there, uses the free resources.
+
+    Its queue may be able to take that back once others have evicted pods of it: `later` gets the keys of gangs of which only their turn will tell.
+    """
     if "allocate" not in session.view.actions:
         return True
     if job.never_preempts:
@@ -201,7 +221,9 @@ def may_help(
     ]
     helped = [each for each in asking if not surveys.are_spared(each, rules)]
     if helped and not _may_take_back(session, rules, queue, job):
-        return False
+        if later is not None:
+            later.add(job.key)
+        return later is not None
     for each in helped:
         helps = surveys.may_help(each, rules)
         if helps and session.answers.why_impossible(each.task.shape) is None:

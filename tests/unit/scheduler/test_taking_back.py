@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.examples import examples
-from tests.unit.scheduler.scenarios import NOW, Scenario
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, pod_group
 from tests.unit.scheduler.test_rest import CALM, CONFIGS, ROUNDS, last_eviction
 
 Raw = dict[str, Any]
@@ -108,3 +108,33 @@ def test_a_gang_reclaims_what_an_earlier_one_of_its_queue_could_not() -> None:
     result = Scenario(_two_queues(pods, deserved), CONFIGS["capacity"]).cycle(NOW)
     assert result.evicted == ["ns/b0-0"]
     assert result.pipelined == {"ns/a2-0": "n1"}
+
+
+def test_a_queue_takes_back_what_an_earlier_one_of_the_same_action_makes_it_lack() -> None:
+    """Queue `c` holds all that it deserves until `a` takes back pods of it; the reasons of other gangs are renewed in that cycle."""
+    waiting = [f"c{number}" for number in range(5)]
+    cluster: Raw = {
+        "nodes": [[f"n-{pool}", 8, "8Gi", {"labels": {"pool": pool}}] for pool in "bc"],
+        "queues": [["a"], ["b"], ["c"]],
+        "podgroups": [
+            *(["ns", name, "c", 1, "Inqueue"] for name in waiting),
+            *(["ns", queue, queue, 1, "Running"] for queue in "bc"),
+        ],
+        "pods": [
+            *(["ns", f"{each}-0", "", "Pending", 4, 0, each] for each in waiting[:-1]),
+            ["ns", "c4-0", "", "Pending", 1, 0, "c4", {"selector": {"pool": "b"}}],
+            *(
+                ["ns", f"{pool}-{number}", f"n-{pool}", "Running", 1, 0, pool]
+                for pool in "bc"
+                for number in range(8)
+            ),
+        ],
+    }
+    tiers = [["priority", "gang"], ["proportion", "predicates"]]
+    scenario = Scenario(cluster, config_text(tiers, ["allocate", "reclaim"]))
+    assert not any(scenario.cycle(NOW + 10 * number).evicted for number in range(3))
+    scenario.state.set_pod_group(pod_group(["ns", "a", "a", 1, "Inqueue"]))
+    scenario.add_pod(["ns", "a-0", "", "Pending", 5, 0, "a", {"selector": {"pool": "c"}}])
+    result = scenario.cycle(NOW + 30)
+    assert sorted(result.evicted) == ["ns/b-7", *(f"ns/c-{number}" for number in range(3, 8))]
+    assert result.pipelined == {"ns/a-0": "n-c", "ns/c4-0": "n-b"}
