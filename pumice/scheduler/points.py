@@ -319,6 +319,7 @@ class Extensions:
 
     Attributes:
         lasting_classes: Those of `preemptor_classes` and `reclaimer_classes` that follow from the PodGroup and the pods of a gang alone.
+        spares_gangs: What `spares` says, by the identity of the check that it is about: a plugin's need not have a hash. `most_taken` is by it, too.
         gate_rooms: What `room` of `job_enqueueable` says, with the tier of who says so.
         causes: What refusals depend on, by the step in which plugins refuse.
     """
@@ -371,8 +372,8 @@ class Extensions:
         self.reclaimer_classes: list[Callable[[Preemptor], Hashable]] = []
         self.lasting_classes: set[Callable[[Preemptor], Hashable]] = {gang_of}
         self.why_spared: dict[str, WhySpared] = {}
-        self.spares_gangs: dict[VictimCheck, SparesGangs] = {}
-        self.most_taken: dict[VictimCheck, MostTaken] = {}
+        self.spares_gangs: dict[int, SparesGangs] = {}
+        self.most_taken: dict[int, MostTaken] = {}
         self.queue_kinds: dict[str, Callable[[str], Hashable]] = {}
         self.node_gates: set[str] = set()
         self.gate_classes: list[Callable[[JobInfo], Hashable]] = []

@@ -257,8 +257,8 @@ class Registrar:
             classes = found.preemptor_classes if is_own else found.reclaimer_classes
             classes += [] if by in (*classes, any_preemptor) else [by]
             found.why_spared |= {self._plugin: why} if why is not None else {}
-            found.spares_gangs |= {check: promises["spares"]} if "spares" in promises else {}
-            found.most_taken |= {check: promises["most"]} if "most" in promises else {}
+            found.spares_gangs |= {id(check): promises["spares"]} if "spares" in promises else {}
+            found.most_taken |= {id(check): promises["most"]} if "most" in promises else {}
 
     def victim_queue_order(self, key: Callable[[Queue, Queue], SortKey]) -> None:
         """Register the order in which queues lose pods: the one with the smaller key first; the second queue is the preemptor's.

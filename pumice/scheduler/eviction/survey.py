@@ -170,7 +170,8 @@ class Surveys:
         for each in rules.checks:
             tier = 0 if rules.setting.by_gang else each.tier
             tiers.add(tier)
-            if tier not in spared and each.call in tells and tells[each.call](preemptor, gangs):
+            tell = tells.get(id(each.call))
+            if tier not in spared and tell and tell(preemptor, gangs):
                 spared.add(tier)
         return spared == tiers
 
@@ -268,8 +269,8 @@ def most_taken(
     told, candidates = session.extensions.most_taken, _alone(session, rows)
     tiers: dict[int, list[Ints]] = {each.tier: [] for each in rules.checks}
     for each in rules.checks:
-        if each.call in told:
-            tiers[each.tier].append(told[each.call](preemptor, candidates))
+        if most := told.get(id(each.call)):
+            tiers[each.tier].append(most(preemptor, candidates))
     if not all(tiers.values()):
         return None
     nothing = np.zeros(session.view.running.vectors.shape[1], dtype=np.int64)

@@ -1,10 +1,18 @@
 """What plugins say about candidates, and when gangs look for victims again."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
+from pumice.scheduler import builtin_registry, load_config
+from pumice.scheduler.arguments import Arguments
+from pumice.scheduler.model.axis import Bools
 from pumice.scheduler.model.candidates import Candidates, Preemptor
 from pumice.scheduler.plugins.gang import may_lose
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
 from tests.unit.scheduler.scenarios import (
     NOW,
     Raw,
@@ -13,6 +21,7 @@ from tests.unit.scheduler.scenarios import (
     config_text,
     load_document,
     pod_group,
+    with_plugins,
 )
 
 CASES = load_document("victim_checks.yaml")
@@ -71,3 +80,46 @@ def test_a_gang_without_victims_looks_again_after_a_change() -> None:
     assert scenario.cycle(NOW + 4).evicted == []
     scenario.state.set_pod_group(pod_group(["ns", "old", "default", 1, "Inqueue", {"prio": "low"}]))
     assert scenario.cycle(NOW + 4.5).evicted == ["ns/old-1"]
+
+
+@dataclass
+class _OfGang:
+    """A check that has no hash."""
+
+    gang: str
+
+    def __call__(self, _: Preemptor, candidates: Candidates) -> Bools:
+        found: Bools = candidates.of_jobs(lambda job: job.name == self.gang) > 0
+        return found
+
+
+class _LosesOne:
+    def __init__(self, _: Arguments) -> None: ...
+
+    def open(self, _: SessionView, register: Registrar) -> None:
+        register.preemptable(_OfGang("b"))
+        register.reclaimable(_OfGang("c"))
+
+
+@pytest.mark.parametrize(("action", "gang"), [("preempt", "b"), ("reclaim", "c")])
+def test_a_check_needs_no_hash(action: str, gang: str) -> None:
+    plugin = PluginSpec("loses-one", "A test's plugin.", _LosesOne)
+    text = config_text([["gang", "loses-one", "proportion"], ["predicates"]], ["allocate", action])
+    config = load_config(text, with_plugins(builtin_registry(), plugin))
+    case = {
+        "nodes": [["n1", 6, "8Gi"]],
+        "queues": [["q1"], ["q2"]],
+        "podgroups": [
+            ["ns", "new", "q1", 1, "Inqueue"],
+            *(
+                ["ns", name, queue, 1, "Running"]
+                for name, queue in zip("abc", ("q2", "q1", "q2"), strict=True)
+            ),
+        ],
+        "pods": [
+            ["ns", "new-0", "", "Pending", 1, 0, "new"],
+            *(["ns", f"{name}-{n}", "n1", "Running", 1, 0, name] for name in "abc" for n in "01"),
+        ],
+    }
+    result = Scenario(case, config).cycle()
+    assert (result.evicted, result.errors) == ([f"ns/{gang}-1"], {})
