@@ -5,10 +5,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from pumice.scheduler.eviction.bundles import VictimBundle
+from pumice.scheduler.eviction.settings import EvictionRules
+from pumice.scheduler.eviction.survey import Surveys, most_taken
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.free_room import Needs, places
+from pumice.scheduler.model.candidates import Preemptor
+from pumice.scheduler.model.free_room import Needs, least, places
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.session.node_ranking import GroupPart
+from pumice.scheduler.session.session import Session
 from pumice.scheduler.view import SessionView
 
 
@@ -84,6 +88,27 @@ class Room:
                     count = min(max(int(free[at]), 0) // max(amount, 1) for at, amount in needs)
                     self.totals[kind] += count - int(self._counts[kind, row])
                     self._counts[kind, row] = count
+
+
+def gets_fewer(
+    session: Session,
+    surveys: Surveys,
+    rules: EvictionRules,
+    asking: Sequence[Preemptor],
+    count: int,
+) -> bool:
+    """Whether pods of a gang, given by one of each kind, certainly get fewer places than this, where plugins `tell_most`."""
+    needs = least(list(dict.fromkeys(each.task.shape for each in asking)))
+    usable: Bools = np.logical_or.reduce(
+        [session.suiting(each.task, each.job.queue) for each in asking]
+    )
+    victims: list[Ints] = []
+    taken: list[Ints] = []
+    for each in {rules.survey_class(each): each for each in asking}.values():
+        victims.append(surveys.of(each, rules).victims(usable, rules))
+        taken.append(most_taken(session, rules, each, victims[-1]))
+    limits = np.concatenate(victims), np.sum(taken, axis=0)
+    return most_places(session.view, needs, usable, *limits, count) < count
 
 
 def most_places(

@@ -17,13 +17,12 @@ from pumice.scheduler.eviction.attempt import EvictionAttempt, EvictionPlaces, F
 from pumice.scheduler.eviction.bounds import NodeBounds
 from pumice.scheduler.eviction.domains import DomainPlaces, request_of
 from pumice.scheduler.eviction.nodes import NodePlaces
-from pumice.scheduler.eviction.room import most_places
+from pumice.scheduler.eviction.room import gets_fewer
 from pumice.scheduler.eviction.settings import EvictionRules, EvictionSetting
 from pumice.scheduler.eviction.starving_jobs import kinds, lacking, may_help, waiting_tasks
-from pumice.scheduler.eviction.survey import Surveys, most_taken
-from pumice.scheduler.model.axis import Bools, Ints
+from pumice.scheduler.eviction.survey import Surveys, tell_most
+from pumice.scheduler.model.axis import Ints
 from pumice.scheduler.model.candidates import Preemptor
-from pumice.scheduler.model.free_room import least
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.tasks import ALLOCATED_LIKE, PENDING, TaskInfo
 from pumice.scheduler.placing.domain_queue import seeks_domain
@@ -50,6 +49,7 @@ class Search:
         self._tentative: list[Hashable] = []
         self._places: dict[Hashable, int] = {}
         self._failed: dict[Hashable, str] = {}
+        self._fewer: dict[Hashable, tuple[int, bool]] = {}
 
     @contextmanager
     def turn(self, job: JobInfo) -> Iterator[None]:
@@ -155,23 +155,22 @@ class Search:
         return False
 
     def _gets_fewer(self, rules: EvictionRules, queue: Queue, job: JobInfo, lacks: int) -> bool:
-        """Whether a gang certainly gets fewer places than it lacks, because plugins let go too little for more."""
+        """Whether a gang certainly gets fewer places than it lacks, because plugins let go too little for more; gangs with such pods share the answer.
+
+        That it may get enough is not asked again after a decision: the search tells.
+        """
         session = self.session
+        if not tell_most(session, rules):
+            return False
         asking = [Preemptor(task, job, queue) for task in kinds(job)]
-        needs = least(list(dict.fromkeys(each.task.shape for each in asking)))
-        usable: Bools = np.logical_or.reduce(
-            [session.suiting(each.task, queue.metadata.name) for each in asking]
-        )
-        victims: list[Ints] = []
-        taken: list[Ints] = []
-        for each in {rules.survey_class(each): each for each in asking}.values():
-            victims.append(self.surveys.of(each, rules).victims(usable, rules))
-            most = most_taken(session, rules, each, victims[-1])
-            if most is None:
-                return False
-            taken.append(most)
-        limits = np.concatenate(victims), np.sum(taken, axis=0)
-        return most_places(session.view, needs, usable, *limits, lacks) < lacks
+        own = job.key if session.may_use_reserved(job.key) else ""
+        key = frozenset(rules.preemptor_class(session, each) for each in asking), own, lacks
+        now = len(session.touched.log)
+        moment, is_fewer = self._fewer.get(key, (-1, True))
+        if is_fewer and moment != now:
+            is_fewer = gets_fewer(session, self.surveys, rules, asking, lacks)
+            self._fewer[key] = now, is_fewer
+        return is_fewer
 
     def _may_take(self, rules: EvictionRules, preemptor: Preemptor) -> bool:
         """False if the queue of a pod cannot take it, as far as is known, from whichever node all pods go that may."""

@@ -262,17 +262,20 @@ def alone(
     return judge(rules.checks, preemptor, candidates, every=rules.setting.by_gang)
 
 
-def most_taken(
-    session: Session, rules: EvictionRules, preemptor: Preemptor, rows: Ints
-) -> Ints | None:
-    """What those of these pods take at most, by column, that plugins let go one after the other; None if they do not say."""
+def tell_most(session: Session, rules: EvictionRules) -> bool:
+    """Whether in each tier a plugin says what the pods take at most that it lets go."""
+    told = session.extensions.most_taken
+    telling = {each.tier for each in rules.checks if id(each.call) in told}
+    return telling == {each.tier for each in rules.checks}
+
+
+def most_taken(session: Session, rules: EvictionRules, preemptor: Preemptor, rows: Ints) -> Ints:
+    """What those of these pods take at most, by column, that plugins let go one after the other, where they `tell_most`."""
     told, candidates = session.extensions.most_taken, _alone(session, rows)
-    tiers: dict[int, list[Ints]] = {each.tier: [] for each in rules.checks}
+    tiers: dict[int, list[Ints]] = {}
     for each in rules.checks:
         if most := told.get(id(each.call)):
-            tiers[each.tier].append(most(preemptor, candidates))
-    if not all(tiers.values()):
-        return None
+            tiers.setdefault(each.tier, []).append(most(preemptor, candidates))
     nothing = np.zeros(session.view.running.vectors.shape[1], dtype=np.int64)
     return sum([np.minimum.reduce(each) for each in tiers.values()], nothing)
 

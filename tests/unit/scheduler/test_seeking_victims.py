@@ -8,6 +8,7 @@ from pumice.api.budgets import ResourceQuota
 from pumice.api.meta import ObjectMeta
 from pumice.scheduler import load_config
 from pumice.scheduler.eviction.attempt import FoundRoom
+from pumice.scheduler.eviction.room import gets_fewer
 from pumice.scheduler.eviction.search import Search
 from pumice.scheduler.model.candidates import Preemptor
 from tests.unit.scheduler.scenarios import NOW, Scenario, config_text
@@ -111,6 +112,49 @@ def test_no_victims_are_sought_where_fewer_pods_may_go_than_make_room(
     }
     result = Scenario(cluster, load_config()).cycle()
     assert (len(sought), len(result.evicted)) == (searches, searches)
+
+
+@pytest.mark.parametrize(
+    ("conf", "counts"),
+    [
+        (None, 2),
+        (config_text([["gang"], ["proportion", "predicates"]], ["allocate", "reclaim"]), 0),
+    ],
+    ids=["plugins tell what may go", "a tier does not"],
+)
+def test_places_are_counted_once_for_gangs_of_equal_pods(
+    monkeypatch: pytest.MonkeyPatch, conf: str | None, counts: int
+) -> None:
+    """Two sizes of gangs for which too little may go, as above."""
+    counted: list[Any] = []
+
+    def count(*asked: Any) -> bool:
+        counted.append(asked)
+        return gets_fewer(*asked)
+
+    monkeypatch.setattr("pumice.scheduler.eviction.search.gets_fewer", count)
+    names = [f"{size}-{number}" for size in (1, 2) for number in range(4)]
+    cluster = {
+        "nodes": [["n0", 4, "8Gi"], ["n1", 4, "8Gi"]],
+        "queues": [["q1"], ["q2"]],
+        "podgroups": [
+            *(["ns", name, "q1", int(name[0]), "Inqueue"] for name in names),
+            ["ns", "old", "q2", 1, "Running"],
+        ],
+        "pods": [
+            *(
+                ["ns", f"{name}-{number}", "", "Pending", 4 // int(name[0]), 0, name]
+                for name in names
+                for number in range(2)
+            ),
+            *(
+                ["ns", f"old-{number}", f"n{number % 2}", "Running", 1, 0, "old"]
+                for number in range(5)
+            ),
+        ],
+    }
+    assert Scenario(cluster, load_config(conf)).cycle().preemptions == len(names)
+    assert len(counted) == counts
 
 
 @pytest.mark.parametrize(
