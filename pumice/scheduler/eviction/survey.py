@@ -152,7 +152,7 @@ class Surveys:
         return seen.reaches(usable, rules)
 
     def are_spared(self, preemptor: Preemptor, rules: EvictionRules) -> bool:
-        """Whether plugins spare all gangs; kept as surveys are."""
+        """Whether plugins spare all gangs; kept as surveys are: by the classes of pods of one action, until a pod is evicted."""
         key = rules.survey_class(preemptor)
         found = self._spare.get(key)
         if found is None:

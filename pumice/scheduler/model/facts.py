@@ -138,7 +138,7 @@ class NodeFacts:
         return len(self.taint_sets) <= 1
 
     def total(self) -> Ints:
-        """What all ready nodes have, by column; to be read only."""
+        """What all ready nodes have, by column; to be read only. It is another object after any node has changed."""
         return self._known_sizes()[2]
 
     def largest(self) -> Ints:

@@ -1,7 +1,8 @@
 """What the pods ask for that parked gangs wait for a place for: a table that is kept from cycle to cycle.
 
 After most events the same gangs wait as before. So what they ask for is not collected again in each cycle, but counted when a gang
-is parked, and no more when it is woken by a change of its own.
+is parked, and no more when it is woken by a change of its own. Numbers of kinds are given again, so they may be kept while a
+session decides, which parks no gang, and not longer.
 """
 
 import numpy as np
