@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from pumice.api.nodes import Taint
+from pumice.scheduler.fairness.division import in_whole_amounts
 from pumice.scheduler.model.axis import CPU, Bools, Ints
 from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
@@ -104,7 +105,7 @@ class Sampler:
             self._rows, self._there = rows, rows.allocatable.sum(axis=0)[self._columns]
         if figures is not self._figures and figures is not None:
             self._figures = figures
-            self._deserved = np.floor(figures[:, self._columns]).astype(np.int64).ravel()
+            self._deserved = in_whole_amounts(figures[:, self._columns]).ravel()
         held, of_queues = rows.used.sum(axis=0)[self._columns], tree[:, self._columns].ravel()
         deserved = self._undeserved if figures is None else self._deserved
         amounts = [held, self._there, self._idle(rows, waiting), of_queues, deserved]

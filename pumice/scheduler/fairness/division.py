@@ -28,6 +28,12 @@ _ROUNDING = 1e-14
 """Relative error of sums of fractions."""
 
 
+def in_whole_amounts(deserved: Floats) -> Ints:
+    """The largest whole amounts of what queues deserve, as they are meant without rounding."""
+    found: Ints = np.floor(deserved * (1 + _ROUNDING) + TOLERANCE).astype(np.int64)
+    return found
+
+
 class QueueCeilings:
     """What queues may have, whatever their pods ask for.
 
@@ -119,8 +125,7 @@ class QueueDivision:
 
     @cached_property
     def _whole(self) -> Ints:
-        """The largest whole amounts of what queues deserve, as they are meant without rounding."""
-        found: Ints = np.floor(self.deserved * (1 + _ROUNDING) + TOLERANCE).astype(np.int64)
+        found = in_whole_amounts(self.deserved)
         return np.minimum(found, self.ceilings.present, out=found)
 
     @cached_property

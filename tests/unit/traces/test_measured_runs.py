@@ -8,12 +8,13 @@ import msgspec
 import pytest
 
 from pumice.api.nodes import Node
+from pumice.api.queues import Queue
 from pumice.scheduler import Config, load_config
 from pumice.scheduler.simulate import ClusterObjects
 from pumice.traces.comparison import differences
 from pumice.traces.measures import Period, Ticks, measure, measured_period
 from pumice.traces.records import Past
-from tests.kit.builders import node, task
+from tests.kit.builders import node, queue, task
 from tests.kit.recomputed import recomputed
 from tests.kit.traces import GREEDY, cluster_of, ran, trace_job
 
@@ -119,3 +120,22 @@ def test_what_pods_of_each_task_request_is_measured() -> None:
     }
     assert summary["lost_hours"] == {"cpu": 0.005556, "nvidia.com/gpu": 0.008333}  # 20 and 30 s
     assert summary == recomputed(past)[1]
+
+
+def test_a_queue_deserves_a_whole_gpu_that_only_rounding_takes() -> None:
+    """The sums of fractions by which 12 GPUs are divided give two queues a last bit less than 2."""
+    weights = {"a": 1, "b": 1, "c": 4, "d": 4, "e": 3}
+    pods = {"a": 17, "b": 17, "c": 1, "d": 1, "e": 27}
+    amounts = {"cpu": "1", "nvidia.com/gpu": "1"}
+    jobs = [
+        trace_job(f"job-{name}", queue=name, replicas=count, min=1, requests=amounts)
+        for name, count in pods.items()
+    ]
+    gpus: dict[str, Any] = {"nvidia.com/gpu": "12"}
+    nodes = [msgspec.convert(node("n", "100", **gpus), Node)]
+    queues = [
+        msgspec.convert(queue(name, weight=weight), Queue) for name, weight in weights.items()
+    ]
+    past = ran(jobs, ClusterObjects(nodes=nodes, queues=queues))
+    deserved = {name: past.samples.queues[name].deserved["nvidia.com/gpu"][0] for name in weights}
+    assert deserved == {"a": 2000, "b": 2000, "c": 1000, "d": 1000, "e": 6000}
