@@ -28,7 +28,7 @@ _ROUNDING = 1e-14
 """Relative error of sums of fractions."""
 
 
-def in_whole_amounts(deserved: Floats) -> Ints:
+def in_whole_amounts(deserved: Floats | Ints) -> Ints:
     """The largest whole amounts of what queues deserve, as they are meant without rounding."""
     found: Ints = np.floor(deserved * (1 + _ROUNDING) + TOLERANCE).astype(np.int64)
     return found
