@@ -123,19 +123,17 @@ def test_what_pods_of_each_task_request_is_measured() -> None:
 
 
 def test_a_queue_deserves_a_whole_gpu_that_only_rounding_takes() -> None:
-    """The sums of fractions by which 12 GPUs are divided give two queues a last bit less than 2."""
-    weights = {"a": 1, "b": 1, "c": 4, "d": 4, "e": 3}
-    pods = {"a": 17, "b": 17, "c": 1, "d": 1, "e": 27}
+    """Of 6 GPUs one queue asks for 4; the other one's part by weight, and what is left then, add up to a last bit less than 2."""
     amounts = {"cpu": "1", "nvidia.com/gpu": "1"}
     jobs = [
-        trace_job(f"job-{name}", queue=name, replicas=count, min=1, requests=amounts)
-        for name, count in pods.items()
+        trace_job(name, queue=name, replicas=replicas, min=1, requests=amounts)
+        for name, replicas in {"a": 12, "b": 4}.items()
     ]
-    gpus: dict[str, Any] = {"nvidia.com/gpu": "12"}
+    gpus: dict[str, Any] = {"nvidia.com/gpu": "6"}
     nodes = [msgspec.convert(node("n", "100", **gpus), Node)]
     queues = [
-        msgspec.convert(queue(name, weight=weight), Queue) for name, weight in weights.items()
+        msgspec.convert(queue(name, weight=each), Queue) for name, each in (("a", 2), ("b", 5))
     ]
-    past = ran(jobs, ClusterObjects(nodes=nodes, queues=queues))
-    deserved = {name: past.samples.queues[name].deserved["nvidia.com/gpu"][0] for name in weights}
-    assert deserved == {"a": 2000, "b": 2000, "c": 1000, "d": 1000, "e": 6000}
+    sampled = ran(jobs, ClusterObjects(nodes=nodes, queues=queues)).samples.queues
+    assert sampled["a"].deserved["nvidia.com/gpu"][0] == 2000
+    assert sampled["b"].deserved["nvidia.com/gpu"][0] == 4000
