@@ -13,11 +13,10 @@ import msgspec
 
 from pumice.api.kinds import NODE, POD, Kind
 from pumice.cluster.clock import Clock
-from pumice.cluster.collection import Collection
+from pumice.cluster.collection import Collection, decode_answer
 from pumice.cluster.connection import Connection
 from pumice.cluster.kubeconfig import find_connection
 from pumice.cluster.paths import collection_path, object_path
-from pumice.cluster.reading import decode_answer
 from pumice.cluster.transport import Body, Transport
 
 JSON_PATCH = "application/json-patch+json"

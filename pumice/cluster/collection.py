@@ -13,9 +13,9 @@ import msgspec
 
 from pumice.api.kinds import Kind
 from pumice.api.meta import version_number
-from pumice.cluster.errors import TooLarge, error_of
+from pumice.cluster.errors import ApiError, TooLarge, error_of
 from pumice.cluster.paths import collection_path
-from pumice.cluster.reading import decode, decode_answer, frames
+from pumice.cluster.reading import decode, frames
 from pumice.cluster.transport import Transport
 
 T = TypeVar("T")
@@ -54,6 +54,24 @@ class ListPage(msgspec.Struct):
 
     metadata: Head = msgspec.field(default_factory=Head)
     items: list[msgspec.Raw] | None = None
+
+
+def decode_answer(decoder: msgspec.json.Decoder[T], body: bytes, asked: str) -> T:
+    """Decode what an API server has answered.
+
+    Args:
+        decoder: Decoder of what is expected.
+        body: The answer.
+        asked: The request, for the error.
+
+    Raises:
+        ApiError: The answer is something else, such as the page of a proxy.
+    """
+    try:
+        return decode(decoder, body)
+    except msgspec.MsgspecError as error:
+        message = f"expected a JSON object, found {body[:200]!r}"
+        raise ApiError(200, "BadAnswer", message, context=asked) from error
 
 
 _heads = msgspec.json.Decoder(_Object)

@@ -27,7 +27,6 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.meta import ObjectMeta, controller_of
-from pumice.cluster.errors import ApiError
 
 T = TypeVar("T")
 
@@ -47,24 +46,6 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
         return decoder.decode(body)
     except RecursionError:
         return decoder.decode(_shallow(bytes(body)))
-
-
-def decode_answer(decoder: msgspec.json.Decoder[T], body: bytes, asked: str) -> T:
-    """Decode what an API server has answered.
-
-    Args:
-        decoder: Decoder of what is expected.
-        body: The answer.
-        asked: The request, for the error.
-
-    Raises:
-        ApiError: The answer is something else, such as the page of a proxy.
-    """
-    try:
-        return decode(decoder, body)
-    except msgspec.MsgspecError as error:
-        message = f"expected a JSON object, found {body[:200]!r}"
-        raise ApiError(200, "BadAnswer", message, context=asked) from error
 
 
 def _shallow(body: bytes) -> bytes:

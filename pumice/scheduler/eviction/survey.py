@@ -179,9 +179,7 @@ class Surveys:
         self, asking: Sequence[Preemptor], helped: Sequence[Preemptor], rules: EvictionRules
     ) -> Hashable:
         """Note whether any pod may be evicted for pods of a gang, from whatever node, `helped` those for which not all are spared; what decides about it."""
-        classes = self._session.state.parked.same(
-            frozenset([rules.survey_class(each) for each in asking])
-        )
+        classes = frozenset([rules.survey_class(each) for each in asking])
         if not any(self.of(each, rules).finds_any for each in helped):
             self.blind.add(classes)
         return classes

@@ -46,9 +46,6 @@ from pumice.scheduler.waiting.wanted import WantedKinds
 RENEWALS_PER_CYCLE = 2
 """Maximum number of gangs that a cycle tries, or whose reasons it writes, only because numbers in them have changed."""
 
-_SAME = 256
-"""Values that are kept, so that equal ones are one object."""
-
 
 class Cause(IntFlag):
     """What a refusal depends on, and what an event changes; see the module."""
@@ -123,13 +120,6 @@ class ParkedGangs:
         self.renewed_at = -math.inf
         self.due: tuple[float, ...] = ()
         self._news = int(Cause.ANY)
-        self._same: dict[Hashable, Hashable] = {}
-
-    def same(self, value: Hashable) -> Hashable:
-        """The one object that stands for equal values: it is found in a set by its identity."""
-        if len(self._same) >= _SAME:
-            self._same.clear()
-        return self._same.setdefault(value, value)
 
     def happened(self, causes: Cause) -> None:
         """Note that something has changed."""

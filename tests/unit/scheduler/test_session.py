@@ -237,6 +237,7 @@ def test_another_configuration_has_plugins_of_its_own() -> None:
     assert [each.plugin for each in open_session(scenario).extensions.job_order] == ["priority"]
 
 
+BY_CHECK = ("spares_gangs", "most_taken")
 LASTING = [option.spec.name for option in load_config().plugins] + ["capacity"]
 BUCKETS = {"annotations": {"volcano.sh/task-topology-anti-affinity": "a"}}
 LIMITS = {"annotations": {"volcano.sh/nodegroup-resource-limits": "{}"}}
@@ -305,8 +306,10 @@ def test_each_plugin_begins_a_session_once_where_one_cannot_last(cluster: dict[s
 
 
 def _registered(session: Session) -> dict[str, Any]:
-    """What plugins have registered, functions by their names."""
-    return {name: _named(found) for name, found in vars(session.extensions).items()}
+    """What plugins have registered, functions by their names; promises are kept by the identity of the check."""
+    found = vars(session.extensions)
+    by_check = {name: sorted(map(_named, found[name].values())) for name in BY_CHECK}
+    return {name: _named(each) for name, each in found.items()} | by_check
 
 
 def _named(found: Any) -> Any:
