@@ -31,7 +31,7 @@ class WantedKinds:
         return self._numbers.get(needs, -1)
 
     def use(self, needs: Needs) -> int:
-        """The number of a kind that one more gang has."""
+        """Count one more gang that has a kind; the number of the kind."""
         number = self._numbers.get(needs)
         if number is None:
             number = self._unused.pop() if self._unused else len(self._numbers)
@@ -42,7 +42,7 @@ class WantedKinds:
         return number
 
     def release(self, needs: Needs) -> None:
-        """One gang less has a kind. Its number is given to another one only by `use`."""
+        """Count one gang less that has a kind. Without a gang, `use` gives its number to another kind."""
         number = self._numbers[needs]
         self._users[number] -= 1
         if not self._users[number]:

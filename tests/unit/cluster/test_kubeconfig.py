@@ -205,7 +205,7 @@ async def test_of_several_files_those_are_read_that_are_there(tmp_path: Path) ->
         await kubeconfig.load(paths, context="x")
 
 
-@pytest.mark.parametrize("other", ["/dev/null", f"/{'x' * 300}", "~nobody-has-this-name/config"])
+@pytest.mark.parametrize("other", ["/dev/null", f"/{'x' * 300}", "~no-such-user/config"])
 async def test_of_several_files_one_may_be_empty_or_impossible(file: Path, other: str) -> None:
     write(file, {"server": "http://x"})
     for paths in ([str(file), other], [other, str(file)]):
