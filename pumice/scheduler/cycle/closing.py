@@ -163,6 +163,7 @@ class Closing:
         if outcome.failed is not None or outcome.refused is not None:
             causes |= session.extensions.causes["ready"]
         places: tuple[Bound, ...] = ()
+        exceeds_all = False
         if outcome.failed is not None:
             causes |= int(Cause.NODES) | session.extensions.causes["filter"]
             if job.key in session.spared:
@@ -173,12 +174,13 @@ class Closing:
                 causes = int(Cause.ANY)  # what is held for others may be free without an event
             free = [task for task in waiting if not task.gates]
             places = bounds(outcome.failed[0].shape, free, lacking)
+            exceeds_all = job.is_too_large and session.empty_nodes.exceeds_all(job)
         from_queue = None
         if outcome.is_over_share and not session.is_pending(job):
             from_queue = job.least_asked(lacking)
         if causes == Cause.ANY and from_queue is None and not places:
             return None
-        return Parked(causes, places, from_queue, outcome.likeness)
+        return Parked(causes, places, from_queue, outcome.likeness, exceeds_all=exceeds_all)
 
     def _wake(self, job: JobInfo, moment: float) -> None:
         """Schedule a check of a job at a time in UNIX seconds."""

@@ -1,8 +1,8 @@
 """Which gangs search for victims.
 
 A gang that a cycle tries searches for victims in it. Any change may make pods victims, so gangs that are not tried search, too,
-at most once a second. Gangs for which no running pod may be
-evicted when the action begins are skipped; one survey of running pods serves all gangs of the same class.
+at most once a second. Gangs that exceed all nodes, and those for which no running pod may be
+evicted when the action begins, are skipped; one survey of running pods serves all gangs of the same class.
 """
 
 from collections import Counter
@@ -35,7 +35,13 @@ def starving_jobs(
 
     Those for which no running pod is a candidate, but whose queue may refuse to reclaim, are put into `unaided`.
     """
-    jobs = session.in_queue(_jobs(session, setting.name))
+    waiting = session.in_queue(_jobs(session, setting.name))
+    jobs = [
+        job
+        for job in waiting
+        if not (job.is_too_large or job.key in session.outcomes)
+        or not session.empty_nodes.exceeds_all(job)
+    ]
     starving = _Starving(session, surveys, setting, unaided)
     lines = session.answers.by_queue(starving.asked(jobs), starving.takes_part, session.fail)
     return lines if starving.evicts else {}

@@ -104,6 +104,24 @@ class EmptyNodes:
             self._said[key] = self._of_pods(job, lacking, firsts, counts)
         return self._said[key]
 
+    def exceeds_all(self, job: JobInfo) -> bool:
+        """Whether a gang gets nothing on the nodes as they are, whatever ends or is evicted, and whatever filters say.
+
+        It holds nothing yet, may not begin with less than its minimum, and all ready nodes, if they were empty, could not hold that.
+        """
+        parked = self._state.parked.gangs.get(job.key)
+        if parked is not None and parked.exceeds_all:
+            return True
+        if job.holding or not (job.tasks and self._facts.are_any_ready):
+            return False
+        if not self._view.extensions.needs_minimum:
+            return False
+        firsts, counts = waiting_shapes(job)
+        key: Hashable = (job.lacking, *counts.items())
+        if key not in self._said:
+            self._said[key] = self._of_pods(job, job.lacking, firsts, counts, asks=False)
+        return self._said[key] is not None
+
     def candidates(self, job: JobInfo) -> Bools:
         """Nodes that may hold a gang; of which its pods may use, `usable` decides once they are there."""
         return np.ones(len(self._allocatable), dtype=np.bool_) if job.tasks else self._facts.open
@@ -219,14 +237,17 @@ class EmptyNodes:
         lacking: int,
         firsts: dict[PodShape, TaskInfo],
         counts: Counter[PodShape],
+        *,
+        asks: bool = True,
     ) -> str | None:
-        """The same of a gang with pods, of which so many of each shape wait; the same of all such gangs of a queue."""
+        """The same of a gang with pods, of which so many of each shape wait; the same of all such gangs of a queue. Filters need not be asked."""
         beyond = counts.total() - lacking
         for shape, task in reversed(firsts.items()):
             needed = min(counts[shape] - beyond, counts[shape])
             if needed <= 0:
                 continue
-            suiting = self._suiting(task, job.queue) if len(firsts) <= _FEW else self._facts.ready
+            filtered = asks and len(firsts) <= _FEW
+            suiting = self._suiting(task, job.queue) if filtered else self._facts.ready
             usable = self._ready_nodes(suiting)
             if not usable.count:
                 if self._exclude_for_good:

@@ -21,7 +21,7 @@ change: after most changes some running pod may be evicted for a gang. What deci
 it lasts (`seeks`), so that one look tells whether there are any for all gangs like it.
 
 Events are coarse, and nothing is assumed about what plugins answer, apart from the causes that they name. A gang that was woken is
-tried, unless it would be refused as before (`session/refused_before`).
+tried, unless it would be refused as before (`session/refused_before`), or exceeds all nodes even if they were empty and these are as large as before.
 
 Such a gang keeps its reason, which may be out of date. It is *stale* until it is tried. A cycle tries the first `RENEWALS_PER_CYCLE` stale
 gangs in any case, so that in the end each reason tells of the cluster as it is, while one event causes few writes. What else a cycle
@@ -63,6 +63,10 @@ class Cause(IntFlag):
     ANY = 511
 
 
+_RESIZED = int(Cause.SIZES | Cause.RULES)
+"""What may help a gang that exceeds all nodes."""
+
+
 class Bound(NamedTuple):
     """Pods of a gang that must all have a place for it to become ready.
 
@@ -88,6 +92,7 @@ class Parked(msgspec.Struct):
         kinds: One of its waiting pods of each kind, once `preempt` or `reclaim` has picked them.
         glance: The number of the kind of pods of the first bound in `WantedKinds`, and how many of it are required; None without bounds.
         seeks: What decides by action about the running pods that may go for it, once it was asked; only if it stays the same.
+        exceeds_all: Whether all nodes together could not hold its minimum if they were empty, and none has changed since.
     """
 
     causes: int
@@ -97,6 +102,7 @@ class Parked(msgspec.Struct):
     kinds: Sequence[TaskInfo] | None = None
     glance: tuple[int, int] | None = None
     seeks: dict[str, Hashable] = {}
+    exceeds_all: bool = False
 
 
 class ParkedGangs:
@@ -188,8 +194,12 @@ class ParkedGangs:
         for key in waiting:
             if (parked := gangs.get(key)) is None:
                 continue
+            if events & _RESIZED:
+                parked.exceeds_all = False
             if parked.causes & events:
                 self.stale[key] = None
+                if parked.exceeds_all and key not in untried:
+                    kept.add(key)
             elif parked.causes != always and key not in untried:
                 kept.add(key)
         renewed: frozenset[str] = frozenset()
