@@ -29,8 +29,8 @@ _ROUNDING = 1e-14
 
 
 def in_whole_amounts(deserved: Floats | Ints) -> Ints:
-    """The largest whole amounts of what queues deserve, as they are meant without rounding."""
-    found: Ints = np.floor(deserved * (1 + _ROUNDING) + TOLERANCE).astype(np.int64)
+    """The largest whole amounts of what queues deserve, as they are meant without rounding; nothing is negative."""
+    found: Ints = (deserved * (1 + _ROUNDING) + TOLERANCE).astype(np.int64)
     return found
 
 
@@ -82,11 +82,7 @@ class QueueCeilings:
         deserved = np.zeros(requests.shape)
         weights, limits, guarantees = self._taking
         deserved[self._rows] = fair_shares(
-            self.total.astype(np.float64),
-            weights,
-            requests[self._rows].astype(np.float64),
-            limits,
-            guarantees,
+            self.total.astype(np.float64), weights, requests[self._rows], limits, guarantees
         )
         return deserved
 
@@ -134,7 +130,7 @@ class QueueDivision:
         whole = self._whole + self.ceilings.away.held
         # A queue that deserves everything is limited by the nodes alone.
         whole[self._whole >= self.ceilings.total] = UNLIMITED
-        whole[:, (SCORED_CPU, SCORED_MEMORY)] = UNLIMITED
+        whole[:, SCORED_CPU : SCORED_MEMORY + 1] = UNLIMITED
         read_only(whole)
         return whole
 

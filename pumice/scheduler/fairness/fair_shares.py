@@ -25,7 +25,7 @@ _CLEARLY = 1 - 1e-9
 
 
 def fair_shares(
-    total: Floats, weights: Floats, requests: Floats, limits: Floats, guarantees: Floats
+    total: Floats, weights: Floats, requests: Floats | Ints, limits: Floats, guarantees: Floats
 ) -> Floats:
     """What each queue deserves, by queue and resource.
 
@@ -37,13 +37,12 @@ def fair_shares(
         guarantees: What each queue deserves in any case, by queue and resource.
     """
     most = np.maximum(np.minimum(requests, limits), guarantees)
-    if not weights.all():
+    plain = weights.tolist()
+    if 0 in plain:
         most[weights == 0] = guarantees[weights == 0]
     is_short = np.add.reduce(most) > total * _CLEARLY
-    for column in is_short.nonzero()[0].tolist() if weights.any() else ():
-        lines = zip(
-            weights.tolist(), guarantees[:, column].tolist(), most[:, column].tolist(), strict=True
-        )
+    for column in is_short.nonzero()[0].tolist() if any(plain) else ():
+        lines = zip(plain, guarantees[:, column].tolist(), most[:, column].tolist(), strict=True)
         most[:, column] = _divided(total.item(column), list(lines))
     return most
 

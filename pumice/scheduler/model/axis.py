@@ -116,4 +116,4 @@ def in_units(column: int, milli: int, *, has: bool = False) -> int:
 def read_only(*columns: NDArray[Any]) -> None:
     """Have writing to columns fail, because what shares them would be wrong from then on."""
     for each in columns:
-        each.flags.writeable = False
+        each.setflags(write=False)

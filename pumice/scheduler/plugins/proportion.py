@@ -76,6 +76,7 @@ class Proportion(LastingPlugin):
         self._needed_away: Ints = away.needed
         self._counted: Ints = shares.allocated - away.held
         self._entered: dict[int, Ints] = {}
+        self._beyond: tuple[int, Bools, frozenset[int]] | None = None
         total = session.facts.total()
         division = QueueDivision.of(self._known, total, shares, away, self._counted)
         self._known = self._division = division
@@ -194,20 +195,20 @@ class Proportion(LastingPlugin):
         rows, allocated = candidates.queue, self._session.shares.allocated
         is_there: Bools = rows >= 0
         if candidates.are_alone:  # all pods of a queue get the same answer
-            return self._exceeding_queues[rows] & is_there
+            return self._exceeding_queues()[0][rows] & is_there
         held = allocated[rows] - candidates.taken_before_bundle(rows)
         exceeds: Bools = np.logical_or.reduce(held > self._division.whole[rows], axis=1)
         return exceeds & is_there
 
     def _none_exceeding(self, _: Preemptor, gangs: Sequence[JobInfo]) -> bool:
-        rows = np.array([*{job.row for job in gangs if job.row >= 0}], dtype=np.int64)
-        return not self._exceeding_queues[rows].any()
+        rows = self._exceeding_queues()[1]
+        return not rows or rows.isdisjoint([job.row for job in gangs])
 
     def _most_exceeding(self, _: Preemptor, candidates: Candidates) -> Ints:
         """Of a queue that holds too much of one resource, so much of that and one pod more; of others as many pods as go if the smallest are first."""
         found = np.zeros(candidates.vectors.shape[1], dtype=np.int64)
         beyond, rows = self._session.shares.allocated - self._division.whole, candidates.queue
-        for row in np.flatnonzero(self._exceeding_queues).tolist():
+        for row in sorted(self._exceeding_queues()[1]):
             vectors = np.sort(candidates.vectors[rows == row], axis=0)
             if not len(vectors):
                 continue
@@ -222,12 +223,14 @@ class Proportion(LastingPlugin):
             found += most
         return found
 
-    @property
-    def _exceeding_queues(self) -> Bools:
-        """Queues that hold more than they deserve, by row."""
-        held, may_hold = self._session.shares.allocated, self._division.whole
-        found: Bools = np.logical_or.reduce(held > may_hold, axis=1)
-        return found
+    def _exceeding_queues(self) -> tuple[Bools, frozenset[int]]:
+        """Queues that hold more than they deserve, by row, and their rows; kept until the session decides something."""
+        moment = len(self._session.touched)
+        if self._beyond is None or self._beyond[0] != moment:
+            held, may_hold = self._session.shares.allocated, self._division.whole
+            found: Bools = np.logical_or.reduce(held > may_hold, axis=1)
+            self._beyond = moment, found, frozenset(found.nonzero()[0].tolist())
+        return self._beyond[1:]
 
     # -- gangs -------------------------------------------------------------------------------
 

@@ -86,6 +86,20 @@ def test_victims_are_pods_of_queues_above_what_they_deserve_until_they_are_not()
     ]
 
 
+def test_whether_a_queue_holds_more_than_it_deserves_follows_each_decision_of_a_session() -> None:
+    scenario, session = _session()
+    state = scenario.state
+    (check,) = session.extensions.reclaimable
+    spares = session.extensions.spares_gangs[id(check.call)]
+    preemptor = Preemptor(state.tasks["c1/preemptor1"], state.jobs["c1/pg3"], state.queues["q3"])
+    statement, gangs = session.statement(), [state.jobs["c1/pg1"]]
+    assert not spares(preemptor, gangs)
+    statement.evict(state.tasks["c1/preemptee1-1"])
+    assert spares(preemptor, gangs)
+    statement.discard()
+    assert not spares(preemptor, gangs)
+
+
 def test_an_amount_that_cannot_be_read_leaves_the_queue_as_it_was() -> None:
     scenario, _ = _session()
     with pytest.raises(QuantityError):
