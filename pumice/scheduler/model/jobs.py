@@ -5,6 +5,7 @@ The file is long because each pod of a gang changes all of its counters, also th
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +40,8 @@ _PENDING, _PIPELINED, _BOUND, _RUNNING, _RELEASING, _SUCCEEDED, _FAILED = map(
 _NONE_FAILED: tuple[Sequence[TaskInfo], Mapping[str, int]] = ((), {})
 _NO_COUNTS = [0] * len(SchedulingStatus)
 _READY = tuple(int(status in READY) for status in SchedulingStatus)
+_of_ready = itemgetter(*map(int, READY))
+"""Those of a list of counts whose pods count towards the minimum."""
 _QUOTA_NAMES = ("count/", "requests.", "limits.")
 """Names that a quota counts under; what they stand for has a name of its own."""
 
@@ -318,11 +321,11 @@ class JobInfo:
             holder = self.holder(task) if self.elsewhere else self
             holder.counted += holds
             held = holder.allocated
-            (np.add if holds > 0 else np.subtract)(held, vector, out=held)
+            (np.add if holds > 0 else np.subtract)(held, vector, held)
             self._table.hold(holder, vector, holds)
         if waits:
             asked = self.pending
-            (np.add if waits > 0 else np.subtract)(asked, vector, out=asked)
+            (np.add if waits > 0 else np.subtract)(asked, vector, asked)
             self._table.wait(self, vector, waits)
 
     def set_minimum(self, minimum: Ints) -> None:
@@ -467,8 +470,10 @@ class JobInfo:
         counts = self.roles.get(role)
         if counts is None:
             return 0
-        failed = self.failed_at_start().get(role, 0)
-        return failed + sum([counts[status] for status in (*READY, *others)])
+        found: int = sum(_of_ready(counts))
+        for status in others:
+            found += counts[status]
+        return found + self.failed_at_start().get(role, 0) if self.counts[_FAILED] else found
 
     def failed_at_start(self) -> Mapping[str, int]:
         """How many pods of each role failed before the gang was complete; they count towards the minimum.

@@ -11,10 +11,10 @@ import numpy as np
 
 from pumice.api import keys
 from pumice.api.queues import Queue
-from pumice.scheduler.model.axis import Axis, Ints
+from pumice.scheduler.model.axis import Axis, Ints, read_only
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.queue_specs import QueueAmounts, QueueLimits
-from pumice.scheduler.model.tasks import SchedulingStatus, TaskInfo
+from pumice.scheduler.model.tasks import PENDING, SUCCEEDED, TaskInfo
 
 MAX_DEPTH = 64
 """Levels of queues that count; admission allows fewer."""
@@ -72,6 +72,8 @@ class QueueTable:
 
     def _link(self) -> None:
         """Find again, by row, the rows of tables that follow what pods hold and wait for."""
+        self._nothing: Ints = np.zeros(self.width, dtype=np.int64)
+        read_only(self._nothing)
         self._asking = list(self.pending)
         allocated, tree = list(self.allocated), list(self.tree)
         self._holding = [
@@ -180,14 +182,14 @@ class QueueTable:
         if row >= 0:
             change = np.add if step > 0 else np.subtract
             for held in self._holding[row]:
-                change(held, vector, out=held)
+                change(held, vector, held)
 
     def wait(self, job: JobInfo, vector: Ints, step: int) -> None:
         """Count what a waiting pod of a job asks for (1), or asks for no more (-1)."""
         self._late[job.key] = job
         if job.row >= 0:
             asked = self._asking[job.row]
-            (np.add if step > 0 else np.subtract)(asked, vector, out=asked)
+            (np.add if step > 0 else np.subtract)(asked, vector, asked)
 
     def outdate(self, job: JobInfo) -> None:
         """Note that what a job reserves, or has beyond its minimum, is to be counted again."""
@@ -275,39 +277,41 @@ class QueueTable:
         return sums
 
     def _catch_up(self) -> None:
+        if not self._late:
+            return
         late, self._late = self._late, {}
+        nothing = self._nothing
         for job in late.values():
-            reserved, elastic = _reserved(job), _elastic(job)
+            reserved = remainder(job) if _reserves(job) else nothing
+            elastic = np.maximum(job.allocated - job.minimum, 0) if _has_own(job) else nothing
             if job.row >= 0:
-                self._reserved[job.row] += _less(reserved, job.reserved)
-                self._elastic[job.row] += _less(elastic, job.elastic)
+                if reserved is not job.reserved:
+                    self._reserved[job.row] += _less(reserved, job.reserved)
+                if elastic is not job.elastic:
+                    self._elastic[job.row] += _less(elastic, job.elastic)
             job.reserved, job.elastic = reserved, elastic
-            for jobs, is_among in (
-                (self._broken, job.is_broken),
-                (self._reserving, bool(reserved.any())),
-            ):
-                if is_among:
-                    jobs[job.key] = job
-                else:
-                    jobs.pop(job.key, None)
+            _note(self._broken, job, is_among=job.is_broken)
+            _note(self._reserving, job, is_among=reserved is not nothing and reserved.any())
 
 
-def _reserved(job: JobInfo) -> Ints:
-    holds = job.min_resources and (
+def _note(jobs: dict[str, JobInfo], job: JobInfo, *, is_among: bool | np.bool_) -> None:
+    if is_among:
+        jobs[job.key] = job
+    else:
+        jobs.pop(job.key, None)
+
+
+def _reserves(job: JobInfo) -> bool:
+    return bool(job.min_resources) and (
         job.status.phase == _INQUEUE
         or (job.status.phase == _RUNNING and job.holding >= job.min_member)
         or job.is_broken
     )
-    if not holds:
-        return np.zeros_like(job.minimum)
-    return remainder(job)
 
 
-def _elastic(job: JobInfo) -> Ints:
-    if job.gang is not job:  # pods of a gang that has its minimum elsewhere
-        return np.zeros_like(job.allocated)
-    beyond: Ints = np.maximum(job.allocated - job.minimum, 0)
-    return beyond
+def _has_own(job: JobInfo) -> bool:
+    """Whether it holds anything; not pods of a gang that has its minimum elsewhere."""
+    return job.counted > 0 and job.gang is job
 
 
 def remainder(job: JobInfo) -> Ints:
@@ -316,12 +320,12 @@ def remainder(job: JobInfo) -> Ints:
     Nothing if no nodes could hold it, or while it is left without pods.
     """
     if job.is_too_large or (job.is_left and not job.tasks):
-        return np.zeros_like(job.minimum)
+        return np.zeros(len(job.minimum), dtype=np.int64)
     rest = job.minimum - job.allocated
-    for task in job.tasks.values():
-        is_gated = task.gates and task.status is SchedulingStatus.PENDING
-        if is_gated or task.status is SchedulingStatus.SUCCEEDED:
-            rest -= task.shape.vector
+    if job.counts[PENDING] or job.counts[SUCCEEDED]:
+        for task in job.tasks.values():
+            if task.status is SUCCEEDED or (task.gates and task.status is PENDING):
+                rest -= task.shape.vector
     found: Ints = np.maximum(rest, 0)
     return found
 

@@ -47,12 +47,13 @@ def why_invalid(job: JobInfo) -> Reason | None:
     """Why a job has too few pods to reach its minimum on any nodes."""
     if job.min_task and _counts_roles(job):
         lacking = {
-            role: (job.role_ready(role, *_VALID), minimum)
-            for role, minimum in sorted(job.min_task.items())
-            if job.role_ready(role, *_VALID) < minimum
+            role: (has, minimum)
+            for role, minimum in job.min_task.items()
+            if (has := job.role_ready(role, *_VALID)) < minimum
         }
         if lacking:
-            return too_few("pods", "tasks", "tasks to be created: it has", lacking)
+            of_roles = dict(sorted(lacking.items()))
+            return too_few("pods", "tasks", "tasks to be created: it has", of_roles)
     groups = job.sub_groups
     if groups is not None and (why := groups.why_invalid()) is not None:
         return why
@@ -149,7 +150,10 @@ def _counts_roles(job: JobInfo) -> bool:
 def _has_roles(job: JobInfo, *others: SchedulingStatus) -> bool:
     if not _counts_roles(job):
         return True
-    return all(job.role_ready(role, *others) >= least for role, least in job.min_task.items())
+    for role, least in job.min_task.items():  # noqa: SIM110 - asked several times for each gang
+        if job.role_ready(role, *others) < least:
+            return False
+    return True
 
 
 SPEC = PluginSpec(
