@@ -116,18 +116,18 @@ class TimeShares:
     """
 
     def __init__(
-        self, budget: Budget | None, debts: dict[str, float], namespaces: Iterable[str]
+        self, budget: Budget | None, debts: dict[str, float], jobs: Iterable[JobInfo]
     ) -> None:
         """Begin a cycle.
 
         Args:
             budget: Its budget; no limit if None.
             debts: Debts of namespaces in seconds; updated by each action.
-            namespaces: Namespaces of the gangs to be tried.
+            jobs: The gangs to be tried.
         """
         self._budget = budget
         self._debts = debts
-        self._namespaces = frozenset(namespaces if budget is not None else ())
+        self._namespaces = {job.namespace for job in jobs} if budget is not None else set()
         self._start = budget.clock() if budget is not None else 0.0
         self._mark: float | None = None
         self._end = self._limit = float("inf")

@@ -316,8 +316,6 @@ _MOST_BROKEN = 20
 def broken_topology(state: ClusterState) -> Iterator[Event]:
     """Events about what is set aside of HyperNodes that changed."""
     faults = state.network.faults
-    if state.told_faults == faults:
-        return
     told = {name: said for name, said in state.told_faults.items() if faults.get(name) == said}
     new = [name for name in faults if name not in told][: max(0, _MOST_BROKEN - len(told))]
     state.told_faults = told | {name: faults[name] for name in new}

@@ -13,7 +13,7 @@ def unenforced(state: ClusterState, config: Config) -> Iterator[Event]:
     """Events about queues that changed and say what no configured plugin enforces, or a weight that cannot be."""
     changed, state.gangs.changed_queues = sorted(state.gangs.changed_queues), {}
     shares = state.shares
-    parents = {shares.names[row] for row in shares.parents if row >= 0} if changed else set()
+    parents = {shares.names[row] for row in shares.parents if row >= 0}
     for name in changed:
         queue = state.queues[name]
         fields = _unenforced_fields(queue, config, below=name in parents)

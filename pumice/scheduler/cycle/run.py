@@ -93,7 +93,10 @@ def _decide(session: Session, config: Config, measure: Measure) -> CycleResult:
         state.parked.happened(Cause.ANY)
         return _result(closing, nominations, error)
     state.rounds.end_cycle(session.unreached, session.left_out)
-    session.events.extend([*unenforced(state, config), *broken_topology(state)])
+    if state.gangs.changed_queues:
+        session.events += unenforced(state, config)
+    if state.told_faults != state.network.faults:
+        session.events += broken_topology(state)
     is_busy = (
         committed.binds or committed.evicted or nominations or closing.statuses or session.errors
     )
@@ -105,9 +108,13 @@ def _decide(session: Session, config: Config, measure: Measure) -> CycleResult:
 
 def _act(session: Session, config: Config, measure: Measure) -> Exception | None:
     """Run the actions; an exception that ended them and concerns no single gang."""
+    last = len(config.actions)
     try:
         for place, (spec, arguments) in enumerate(config.actions, 1):
-            session.begin_action(is_last=place == len(config.actions))
+            session.begin_action(is_last=place == last)
+            if measure is unmeasured:
+                spec.run(session, arguments)
+                continue
             with measure("action", spec.name):
                 spec.run(session, arguments)
     except JobError as error:

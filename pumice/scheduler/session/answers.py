@@ -89,8 +89,9 @@ class PluginAnswers:
 
     def ordered_queues(self, queues: Iterable[Queue]) -> PriorityQueue[Queue] | QueueTournament:
         """Queues in a priority queue, which compares keys as they are when the first one is asked for."""
-        found = self._empty_order()
-        for queue in queues:
+        waiting = list(queues)
+        found = self._empty_order() if len(waiting) > 1 else PriorityQueue(self.queue_key)
+        for queue in waiting:
             found.push(queue)
         return found
 
@@ -325,7 +326,7 @@ class PluginAnswers:
         known = self._queue_room.get(name)
         if known is None or known[0] != moment:
             rooms = [each(queue) for each in self._extensions.queue_room]
-            known = self._queue_room[name] = moment, np.minimum.reduce(rooms)
+            known = self._queue_room[name] = moment, reduce(np.minimum, rooms)
         return known[1]
 
     def waits(self, queue: Queue, task: TaskInfo, leaving: Ints) -> bool:

@@ -139,7 +139,7 @@ class Session:
         )
         if untried := self.untried:
             tried = [job for job in tried if job.key not in untried]
-        self.time = TimeShares(budget, state.rounds.debts, (job.namespace for job in tried))
+        self.time = TimeShares(budget, state.rounds.debts, tried)
         self._begun: set[str] = set()
         return tried, renewed
 
