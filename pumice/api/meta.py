@@ -1,5 +1,6 @@
 """What all objects share: metadata, owners, label selectors, conditions, times and numbers in labels."""
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -145,11 +146,25 @@ def _parse_time(text: str) -> float | None:
     return moment.timestamp()
 
 
-@lru_cache(256)  # the pods of a gang are created at one moment
 def format_time(moment: float) -> str:
     """Write UNIX seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
+    return _format_second(math.floor(moment))
+
+
+@lru_cache(256)  # most happens soon after what it follows from
+def _format_second(second: int) -> str:
+    day, rest = divmod(second, 86_400)
+    minutes, rest = divmod(rest, 60)
+    return f"{_format_day(day)}T{_DIGITS[minutes // 60]}:{_DIGITS[minutes % 60]}:{_DIGITS[rest]}Z"
+
+
+@lru_cache(8)  # a whole time in one takes five times as long
+def _format_day(day: int) -> str:
     # strftime would leave out the zeros before a year such as 0001, Go's zero time.
-    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return datetime.fromtimestamp(day * 86_400, UTC).date().isoformat()
+
+
+_DIGITS = [f"{number:02}" for number in range(60)]
 
 
 MAX_INT32 = 2**31 - 1

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import msgspec
 
@@ -28,8 +27,6 @@ _SPECS = 3
 """Specs that are kept beside the newest: the tasks of a Job, in whose order its pods are created, rarely alternate."""
 
 _PENDING = PodStatus("Pending")
-_moment = lru_cache(maxsize=8)(format_time)
-"""Pods that are created together have the same time."""
 
 
 @dataclass(slots=True)
@@ -177,7 +174,7 @@ class PlanExecution:
         meta = pod["metadata"]
         stamps = {
             "uid": f"{meta.get('namespace')}-{meta['name']}",
-            "creationTimestamp": _moment(now),
+            "creationTimestamp": format_time(now),
         }
         return Pod(
             metadata=msgspec.convert(stamps | meta, ObjectMeta),

@@ -51,4 +51,7 @@ def test_times_read_and_write_as_kubernetes_does() -> None:
     assert parse_time("yesterday") is None
     assert parse_time(None) is None
     assert format_time(60.9) == "1970-01-01T00:01:00Z"
+    assert format_time(86_399.9) == "1970-01-01T23:59:59Z"
+    assert format_time(951_782_400) == "2000-02-29T00:00:00Z"
+    assert format_time(-0.1) == "1969-12-31T23:59:59Z"
     assert format_time(-62135596800) == "0001-01-01T00:00:00Z"
