@@ -72,8 +72,8 @@ class TraceRun:
         self._kinds = kinds
         resources = {name for kind in kinds for task in kind.requests for name in task}
         self._sampler = Sampler(cluster.simulation, resources - not_measured)
-        self._pod_kinds: dict[int, list[PodKind]] = {}
-        self._gangs: dict[str, list[PodKind]] = {}
+        self._pod_kinds: dict[int, tuple[PodKind, ...]] = {}
+        self._gangs: dict[str, tuple[PodKind, ...]] = {}
         self._names = cluster.simulation.state.nodes.names
         self._stories.rows = {name: row for row, name in enumerate(self._names)}
         self._next = 0
@@ -88,7 +88,7 @@ class TraceRun:
                 self._submit(self._next)
                 self._next += 1
             if cluster.advance(now) or self._next > before:
-                self._sampler.take(now, self._kinds_of)
+                self._sampler.take(now, self._gangs)
             unfinished, running = len(self._stories), self._stories.running
             yield Progress(now, self._next - unfinished, unfinished - running, running)
 
@@ -116,7 +116,7 @@ class TraceRun:
         if known is None:
             intern = self._cluster.simulation.state.shapes.intern
             shapes = [intern(Pod(spec=spec)) for spec in kind.specs]
-            known = self._pod_kinds[id(kind)] = [self._sampler.kind_of(each) for each in shapes]
+            known = self._pod_kinds[id(kind)] = tuple(map(self._sampler.kind_of, shapes))
         self._gangs[submitted.group_key] = known
 
     def _created(self, submit: float) -> str:
@@ -124,9 +124,6 @@ class TraceRun:
         self._stamp = max(self._stamp + 1, round((self._trace.zero + submit) * _MICRO))
         seconds, rest = divmod(self._stamp, _MICRO)
         return f"{format_time(seconds)[:-1]}.{rest:06}Z"
-
-    def _kinds_of(self, gang: str) -> list[PodKind]:
-        return self._gangs.get(gang, [])
 
     def past(self) -> Past:
         """What is known so far."""

@@ -5,8 +5,7 @@ nodes; of kinds with the same rules those need no look that take at least as muc
 """
 
 from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.selectors import Tolerance
 from pumice.scheduler.model.shapes import Need, PodShape
 from pumice.scheduler.simulate import Simulation
-from pumice.scheduler.state.watched_cluster import QueueValues
 from pumice.traces.records import QueueSamples, Samples
 
 _MILLI = 1000
@@ -26,11 +24,14 @@ _HARD = ("NoSchedule", "NoExecute")
 _KNOWN_SETS = 4096
 """Sets of kinds that are remembered."""
 
-PodKind = tuple[bytes, tuple[Need, ...]]
+PodKind = int
+"""The number of a kind of pods."""
+
+_Kind = tuple[bytes, tuple[Need, ...]]
 """Rules about nodes, and what a node must have room for."""
 
-_Look = tuple[Bools, tuple[Need, ...]]
-"""Nodes that a kind may use, and what it takes."""
+_Look = tuple[Bools, Ints, Ints]
+"""Nodes that a kind may use, and the columns and amounts that it takes."""
 
 
 class Sampler:
@@ -58,115 +59,132 @@ class Sampler:
         self._rows: Rows | None = None
         self._there = self._nothing
         self._queues = state.shares.names
-        self._figures: QueueValues | None = None
-        self._deserved = self._undeserved = np.zeros(len(found) * len(self._queues), np.int64)
-        self._all_factors = np.tile(self._factors, 3 + 2 * len(self._queues))
-        self._width = len(self._all_factors) + len(self._queues)
+        self._undeserved = np.zeros((len(self._queues), len(found)))
+        self._has_deserved = False
         self._moments = array("d")
-        self._numbers = array("q")
+        self._amounts = array("q")
+        self._deserved = array("d")
+        self._lines = array("q")
         self._words: dict[str, array[int]] = {}
         self._masks: dict[bytes, Bools] = {}
-        self._looks: dict[frozenset[PodKind], list[_Look]] = {}
+        self._kinds: dict[_Kind, PodKind] = {}
+        self._looks: dict[frozenset[tuple[PodKind, ...]], list[_Look]] = {}
 
     def kind_of(self, shape: PodShape) -> PodKind:
         """The kind of pods of a shape."""
         rules = shape.key.placement
         if rules not in self._masks:
             self._masks[rules] = self._allowed(shape)
-        return rules, shape.needs
+        return self._kinds.setdefault((rules, shape.needs), len(self._kinds))
 
     def capacity(self) -> dict[str, list[int]]:
         """What each node has, by resource."""
         rows = self._state.nodes.rows().allocatable[:, self._columns] * self._factors
         return dict(zip(self.resources, rows.T.tolist(), strict=True))
 
-    def take(self, now: float, kinds: Callable[[str], Iterable[PodKind]]) -> None:
+    def take(self, now: float, kinds: Mapping[str, tuple[PodKind, ...]]) -> None:
         """Take a sample; of several at a moment the last one counts.
 
         Args:
             now: The moment.
-            kinds: Kinds of the pods of a waiting gang, by its key.
+            kinds: Kinds of the pods of gangs, by their keys.
         """
-        state = self._state
-        rows, tree, figures = state.nodes.rows(), state.shares.tree, state.figure("deserved")
-        words: Counter[str] = Counter()
-        queues: Counter[str] = Counter()
-        waiting: set[PodKind] = set()
+        state, columns = self._state, self._columns
+        rows, tree, deserved = state.nodes.rows(), state.shares.tree, state.figure("deserved")
+        words: dict[str, int] = {}
+        queues = dict.fromkeys(self._queues, 0)
+        waiting: set[tuple[PodKind, ...]] = set()
         for key, reason in state.gangs.pending.items():
-            words[reason.reason] += 1
-            queues[state.jobs[key].queue] += 1
-            waiting.update(kinds(key))
+            words[reason.reason] = words.get(reason.reason, 0) + 1
+            if (queue := state.jobs[key].queue) in queues:
+                queues[queue] += 1
+            waiting.add(kinds.get(key, ()))
         if self._moments and self._moments[-1] == now:
-            self._moments.pop()
-            del self._numbers[-self._width :]
-            for column in self._words.values():
-                column.pop()
+            self._drop_last()
         if rows is not self._rows:
-            self._rows, self._there = rows, rows.allocatable.sum(axis=0)[self._columns]
-        if figures is not self._figures and figures is not None:
-            self._figures = figures
-            self._deserved = in_whole_amounts(figures[:, self._columns]).ravel()
-        held, of_queues = rows.used.sum(axis=0)[self._columns], tree[:, self._columns].ravel()
-        deserved = self._undeserved if figures is None else self._deserved
-        amounts = [held, self._there, self._idle(rows, waiting), of_queues, deserved]
+            self._rows, self._there = rows, rows.allocatable.sum(axis=0)[columns]
+            self._looks.clear()
+        held, of_queues = rows.used.sum(axis=0).take(columns), tree.take(columns, axis=1)
+        for amounts in (held, self._there, self._idle(rows, waiting), of_queues):
+            self._amounts.frombytes(amounts.tobytes())
+        self._has_deserved |= deserved is not None
+        parts = self._undeserved if deserved is None else deserved.take(columns, axis=1)
+        self._deserved.frombytes(parts.astype(np.float64, copy=False).tobytes())
+        self._lines.extend(queues.values())
         for word in sorted(words.keys() - self._words.keys()):
             self._words[word] = array("q", bytes(8 * len(self._moments)))
-        self._moments.append(now)
-        self._numbers.frombytes((np.concatenate(amounts) * self._all_factors).tobytes())
-        self._numbers.extend([queues[name] for name in self._queues])
         for word, column in self._words.items():
-            column.append(words[word])
+            column.append(words.get(word, 0))
+        self._moments.append(now)
+
+    def _drop_last(self) -> None:
+        """Forget the last sample."""
+        count = len(self._moments)
+        numbers: tuple[array[int] | array[float], ...]
+        numbers = (self._moments, self._amounts, self._deserved, self._lines, *self._words.values())
+        for each in numbers:
+            del each[len(each) // count * (count - 1) :]
 
     @property
     def samples(self) -> Samples:
         """Those taken so far."""
-        table = np.array(self._numbers, np.int64).reshape(-1, self._width)
-        columns = iter([array("q", column.tobytes()) for column in table.T])
+        count, queues = len(self._moments), len(self._queues)
+        shape = (count, 3 + queues, len(self.resources))
+        amounts = np.array(self._amounts, np.int64).reshape(shape) * self._factors
+        parts = np.array(self._deserved, np.float64).reshape(count, queues, len(self.resources))
+        deserved = in_whole_amounts(parts) * self._factors
+        lines = np.array(self._lines, np.int64).reshape(count, queues)
 
-        def amounts() -> "dict[str, array[int]]":
-            return {name: next(columns) for name in self.resources}
+        def by_resource(table: Ints) -> "dict[str, array[int]]":
+            return dict(zip(self.resources, map(_column, table.T), strict=True))
 
-        found = Samples(self._moments[:], amounts(), waiting=self._words)
-        found.capacity, found.unusable = amounts(), amounts()
-        found.queues = {name: QueueSamples(amounts()) for name in self._queues}
-        for queue in found.queues.values():
-            deserved = amounts()
-            queue.deserved = {} if self._figures is None else deserved
-        for queue in found.queues.values():
-            queue.waiting = next(columns)
-        return found
+        held, there, idle = (by_resource(amounts[:, place]) for place in range(3))
+        of_queues = {
+            name: QueueSamples(
+                by_resource(amounts[:, 3 + row]),
+                by_resource(deserved[:, row]) if self._has_deserved else {},
+                _column(lines[:, row]),
+            )
+            for row, name in enumerate(self._queues)
+        }
+        return Samples(self._moments[:], held, idle, there, self._words, of_queues)
 
     # -- what is idle and cannot be used -------------------------------------------------------
 
-    def _idle(self, rows: Rows, waiting: set[PodKind]) -> Ints:
+    def _idle(self, rows: Rows, waiting: set[tuple[PodKind, ...]]) -> Ints:
         """What is idle on nodes on which no waiting pod fits, by column; nothing if none waits."""
         if not waiting:
             return self._nothing
-        free = rows.allocatable - rows.used
-        fits = np.zeros(len(free), np.bool_)
-        for allowed, needs in self._least(frozenset(waiting)):
-            found = allowed
-            for need in needs:
-                found = found & (free[:, need.column] >= need.amount)
-            fits |= found
-        idle: Ints = np.maximum(free[~fits][:, self._columns], 0).sum(axis=0)
-        return idle
+        free = (rows.allocatable - rows.used).T
+        idle = np.maximum(free.take(self._columns, axis=0), 0)
+        for allowed, columns, amounts in self._least(rows, frozenset(waiting)):
+            enough = free.take(columns, axis=0) >= amounts
+            idle *= ~(np.logical_and.reduce(enough) & allowed)
+        unused: Ints = idle.sum(axis=1)
+        return unused
 
-    def _least(self, kinds: frozenset[PodKind]) -> list[_Look]:
-        """The kinds of which each may fit where no other one does."""
-        found = self._looks.get(kinds)
+    def _least(self, rows: Rows, waiting: frozenset[tuple[PodKind, ...]]) -> list[_Look]:
+        """The kinds of which each may fit where no other one does, without those that no node could hold if it were empty."""
+        found = self._looks.get(waiting)
         if found is None:
             if len(self._looks) >= _KNOWN_SETS:
                 self._looks.clear()
-            ordered = sorted(kinds)
-            found = self._looks[kinds] = [
-                (self._masks[rules], needs)
-                for rules, needs in ordered
-                if not any(
+            numbers = {number for kinds in waiting for number in kinds}
+            kinds = [kind for kind, number in self._kinds.items() if number in numbers]
+            found = self._looks[waiting] = []
+            for rules, needs in kinds:
+                if any(
                     other == rules and less != needs and _takes_less(less, needs)
-                    for other, less in ordered
+                    for other, less in kinds
+                ):
+                    continue
+                allowed, columns = (
+                    self._masks[rules],
+                    np.array([need.column for need in needs], np.int64),
                 )
-            ]
+                amounts = np.array([[need.amount] for need in needs], np.int64)
+                if (allowed & (rows.allocatable.T[columns] >= amounts).all(axis=0)).any():
+                    found.append((allowed, columns, amounts))
         return found
 
     def _allowed(self, shape: PodShape) -> Bools:
@@ -190,3 +208,7 @@ def _takes_less(one: Sequence[Need], other: Sequence[Need]) -> bool:
     """Whether one kind fits wherever another one does, by amounts."""
     amounts = {need.column: need.amount for need in other}
     return all(amounts.get(need.column, 0) >= need.amount for need in one)
+
+
+def _column(numbers: Ints) -> "array[int]":
+    return array("q", numbers.tobytes())

@@ -243,6 +243,16 @@ def test_what_is_idle_where_no_waiting_pod_fits_is_unusable() -> None:
     assert list(past.samples.queues["default"].waiting) == [0, 1, 0, 0]
 
 
+def test_a_pod_that_no_node_could_hold_makes_nothing_usable() -> None:
+    jobs = [
+        trace_job("too-large", requests={"cpu": "9"}),
+        trace_job("too-many", 1.0, requests={"cpu": "5"}, replicas=2),
+        trace_job("smaller", 2.0, requests={"cpu": "2"}, replicas=8),
+    ]
+    past = ran(jobs, cluster_of(8, 4))
+    assert list(past.samples.unusable["cpu"]) == [12000, 4000, 0]
+
+
 @pytest.mark.parametrize("config", [DEFAULT, GREEDY])
 def test_a_run_twice_gives_equal_records(config: str) -> None:
     jobs = drawn(7, 40, largest=6)
