@@ -176,8 +176,7 @@ class ControlledJobs:
 
     def _put_off(self, job: ControlledJob, changes: ControllerChanges, now: float) -> bool:
         """Do for a plain Job what a pass would do, without the pass; False if it needs one, after those that were put off."""
-        if plain_jobs.has_succeeded(job):
-            plain_jobs.complete(job)
+        if plain_jobs.end(job):
             changes.jobs[job.key] = job
             return True
         assert job.plain is not None

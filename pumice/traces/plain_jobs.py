@@ -2,7 +2,7 @@
 
 It creates the PodGroup of such a Job, then its pods, which both follow from the Job alone. What it writes to the status meanwhile, nothing
 reads before something else happens. So these passes are put off: they are made with what they would have seen when another one follows, and
-if all pods succeed, none need be made to know that the Job is complete.
+if all pods end, none need be made to know how the Job ends.
 """
 
 from collections.abc import Mapping
@@ -11,15 +11,17 @@ import msgspec
 from msgspec.structs import replace
 
 from pumice.api import keys
+from pumice.api.failures import grouped, with_failures
 from pumice.api.jobs import Job, Task
+from pumice.api.messages import shortened
 from pumice.api.meta import ObjectMeta, Raw, controller_of
 from pumice.api.names import pod_name
 from pumice.api.pods import Pod
 from pumice.controller.jobs import job_group
-from pumice.controller.jobs.phases import COMPLETED, PENDING, RUNNING, NextPhase, judge
+from pumice.controller.jobs.phases import COMPLETED, PENDING, RUNNING, SOFT, NextPhase, judge
 from pumice.controller.jobs.pods import build
 from pumice.controller.jobs.situation import LIMITS
-from pumice.controller.jobs.status import Counts, facts
+from pumice.controller.jobs.status import Counts, count, facts
 from pumice.controller.jobs.subject import min_available
 from pumice.controller.podgroups import ADMITTED
 from pumice.traces.controlled_job import ControlledJob, PlainKind, SeenByPass
@@ -83,7 +85,7 @@ def put_off(
         named = _named(job, kind)
         for task in named.tasks:
             _create_pods(named, task, job, execution, changes, now)
-    elif stage != _HAS_PODS or not (_are_all(job, kind, "Running") and _are_own(job)):
+    elif stage != _HAS_PODS or not (_all_run(job, kind) and _are_own(job)):
         return False
     job.seen.append(seen)
     return True
@@ -117,15 +119,21 @@ def replica(first: Pod, job: Job, task: Task, index: int) -> Pod:
     return replace(first, metadata=meta)
 
 
-def has_succeeded(job: ControlledJob) -> bool:
-    """Whether all pods of a plain Job ran together, and all of them have succeeded."""
-    kind = job.plain
-    return kind is not None and len(job.seen) == _RUNS and _are_all(job, kind, "Succeeded")
-
-
-def complete(job: ControlledJob) -> None:
-    """Let a plain Job be complete."""
-    job.raw = job.raw | {"status": {"state": {"phase": COMPLETED}}}
+def end(job: ControlledJob) -> bool:
+    """Let a plain Job end all of whose pods ran together and have ended; False if it does not end so."""
+    kind, pods = job.plain, list(job.pods.values())
+    if kind is None or len(job.seen) != _RUNS or len(pods) != kind.job.replicas:
+        return False
+    if all(pod.status.phase == "Succeeded" for pod in pods):
+        state = {"phase": COMPLETED}
+    elif all(pod.status.phase in SOFT for pod in pods):
+        verdict = judge(NextPhase.RUN, RUNNING, facts(kind.job, count(pods)))
+        message = with_failures(verdict.message, grouped(pods))
+        state = {"phase": verdict.phase, "message": shortened(message)}
+    else:
+        return False
+    job.raw = job.raw | {"status": {"state": state}}
+    return True
 
 
 def _named(job: ControlledJob, kind: PlainKind) -> Job:
@@ -141,9 +149,9 @@ def _is_admitted(job: ControlledJob) -> bool:
     return job.group_status is not None and job.group_status.phase in ADMITTED
 
 
-def _are_all(job: ControlledJob, kind: PlainKind, phase: str) -> bool:
+def _all_run(job: ControlledJob, kind: PlainKind) -> bool:
     pods = job.pods.values()
-    return len(pods) == kind.job.replicas and all(pod.status.phase == phase for pod in pods)
+    return len(pods) == kind.job.replicas and all(pod.status.phase == "Running" for pod in pods)
 
 
 def _are_own(job: ControlledJob) -> bool:

@@ -282,7 +282,7 @@ def test_equal_moments_are_served_in_the_order_of_the_trace() -> None:
 def test_only_a_job_to_which_something_happens_takes_passes_of_the_controller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One each for its PodGroup, its pods, its start and its end."""
+    """Its pods do not run together: one each for its PodGroup, its pods, start and end of three, and start and end of the last one."""
     plans = []
 
     def reconciled(observed: Observed, **options: Any) -> Plan:
@@ -290,11 +290,10 @@ def test_only_a_job_to_which_something_happens_takes_passes_of_the_controller(
         return plans[-1]
 
     monkeypatch.setattr("pumice.traces.jobs.reconcile", reconciled)
-    past = ran(
-        [trace_job("one", 0, 10, replicas=3), trace_job("two", 5, 1, fails=True)], cluster_of(3)
-    )
-    assert [record.outcome for record in past.jobs] == ["Completed", "Failed"]
-    assert len(plans) == 4
+    plain = [trace_job("one", 0, 10, replicas=3), trace_job("two", 5, 1, fails=True)]
+    past = ran([*plain, trace_job("three", 20, 1, replicas=4, min=2)], cluster_of(3))
+    assert [record.outcome for record in past.jobs] == ["Completed", "Failed", "Completed"]
+    assert len(plans) == 6
     assert all(plan.status is not None for plan in plans)
 
 

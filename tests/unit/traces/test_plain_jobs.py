@@ -28,7 +28,7 @@ from tests.kit.traces import cluster_of, ran, trace_job
 
 
 def drawn(seed: int) -> list[TraceJob]:
-    """Jobs of two queues and three priorities: some fail, some start with a part of their pods, some restart what fails, some have partitions."""
+    """Jobs of two queues and three priorities: some fail, some start with a part of their pods, some restart what fails, some have partitions, some need fewer pods to succeed."""
     draw = Random(seed)
     jobs = []
     for number in range(20):
@@ -50,7 +50,9 @@ def drawn(seed: int) -> list[TraceJob]:
             }
         spec = manifest_of("", [main], policies=policies)["spec"]
         given = {"spec": spec | {"minAvailable": fields["min"], "queue": fields["queue"]}}
-        if policies or partitions:
+        if succeed := draw.random() < 0.2:
+            given["spec"]["minSuccess"] = draw.randint(1, replicas)
+        if policies or partitions or succeed:
             fields["manifest"] = given
         submit = draw.choice((draw.randrange(60), draw.random() * 60))
         jobs.append(trace_job(f"job-{number}", submit, draw.random() * 30, **fields))
