@@ -322,6 +322,7 @@ class Extensions:
         spares_gangs: What `spares` says, by the identity of the check that it is about: a plugin's need not have a hash. `most_taken` is by it, too.
         gate_rooms: What `room` of `job_enqueueable` says, with the tier of who says so.
         causes: What refusals depend on, by the step in which plugins refuse.
+        node_values: What nodes were worth to pods in the last sessions, as `NodeRankings` keeps it.
     """
 
     # fmt: off
@@ -380,6 +381,7 @@ class Extensions:
         self.gate_rooms: list[tuple[int, Callable[[JobInfo], Ints]]] = []
         self.entitled_rooms: list[Callable[[JobInfo], Ints]] = []
         self.causes: dict[Step, int] = defaultdict(int)
+        self.node_values: dict[Hashable, Any] = {}
         self.most_domains: int | None = None
         self.moving_job_order = False
         self.moving_task_order = self.needs_minimum = self.promises_need_minimum = False

@@ -356,7 +356,7 @@ class Registrar:
             ranked: Let the best nodes of this scorer be the only ones that later scorers and the sum of
                 the unranked may choose from. For intentions that must not drown in a sum.
             by_rules: Promise that its values do not depend on what pods request, as in `node_filter`.
-            amounts_only: Promise that its values follow from the amounts of a row and the pod alone: rows with equal amounts share them.
+            amounts_only: Promise that its values follow from the amounts of a row and the pod alone: rows with equal amounts share them, in later sessions, too.
         """
         point = ScorePoint(score, scope, ranked, by_rules, amounts_only)
         self._add(Extensions.node_score, point)

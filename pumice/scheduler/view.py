@@ -63,7 +63,7 @@ class SessionView:
         jobs: Gangs by key.
         queues: Queues by name.
         quotas: Quotas by namespace and name.
-        touched: Rows that this session has changed, in the order in which it did; it grows.
+        touched: Rows that have changed, also before this session, in order; it grows while the session decides.
         waiting: Gangs that this session may do something for, in the order of their keys; without those in
             quarantine.
         unplaced: Gangs that wait for something, also those that this session does nothing for.

@@ -32,6 +32,7 @@ DEFAULT_PODS = 110 * MILLI
 """Milli-pods that fit on a node which reports no limit; kubelet's default."""
 
 _FIRST_CAPACITY = 64
+_LONGEST_CHANGES = 1 << 16
 _FEW = 16
 """New nodes up to which their places among the others are looked up; more are sorted with all."""
 _BY_NAME = attrgetter("name")
@@ -69,6 +70,7 @@ class NodeTable:
         order: Records by row.
         names: Names by row, as of the last `settle`.
         layout: Grows when rows move, come or go; whatever is kept by row is worthless then.
+        changes: Rows on which a pod, or room for one, has come or gone since `rows` has given others, in order.
         ports: Host ports in use: by block, the nodes, and how many pods there use which ports of it.
         leaving_ports: Those of them that terminating pods have.
         on_change: Called with row, old node (None for a new one) and new node.
@@ -96,6 +98,7 @@ class NodeTable:
         self._releasing = np.zeros(shape, np.int64, order="F")
         self._pipelined = np.zeros(shape, np.int64, order="F")
         self._rows: Rows | None = None
+        self.changes: list[int] = []
 
     def __len__(self) -> int:
         return len(self.order)
@@ -189,6 +192,8 @@ class NodeTable:
 
     def settle(self) -> None:
         """Bring the rows into the order of names, without those of removed nodes."""
+        if len(self.changes) > _LONGEST_CHANGES:
+            self._rows = None
         if self._is_settled:
             return
         known = len(self.names)
@@ -262,6 +267,8 @@ class NodeTable:
         status = task.status
         if status not in _COUNTED:
             return
+        if self._rows is not None:
+            self.changes.append(record.row)
         for block, ports in task.shape.ports.taken:
             _count_ports(self.ports, block, record.name, ports, sign)
             if status is RELEASING:
@@ -294,6 +301,7 @@ class NodeTable:
             for view in views:
                 view.flags.writeable = False
             self._rows = Rows(count, *views)
+            self.changes.clear()
         return self._rows
 
     def are_any_leaving(self) -> bool:
@@ -318,6 +326,7 @@ class NodeTable:
 
     def promise(self, vector: Ints, row: int, sign: int) -> None:
         """Hold room on a node for a pod that is not there, or release it (-1)."""
+        self.changes.append(row)
         self._pipelined[row] += sign * vector
 
     # -- internals ------------------------------------------------------------------------------

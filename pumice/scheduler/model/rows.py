@@ -1,6 +1,6 @@
 """Rows of the node table: for filters and scores, in the present state or a future one, and those that a session has changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -9,10 +9,10 @@ from pumice.scheduler.model.axis import Bools, Floats, Ints
 
 
 class TouchedRows:
-    """The touched rows of a session, in the order in which they were touched.
+    """The rows that a session changes, and what else its decisions move.
 
     Attributes:
-        log: Rows; one that is touched twice is there twice.
+        log: Rows that have changed, also before the session, in order; one that has changed twice is there twice.
         promises: How many pods have been promised a place, undone ones included.
         keys_taken: How many sort keys of queues and jobs have been asked for.
         queue_epoch: Grows when the key of a queue may have become smaller than one that was taken before.
@@ -20,9 +20,9 @@ class TouchedRows:
         job_epoch: The same for the key of a waiting job.
     """
 
-    def __init__(self, are_any_leaving: Callable[[], bool]) -> None:
+    def __init__(self, log: Sequence[int], are_any_leaving: Callable[[], bool]) -> None:
         self._are_any_leaving = are_any_leaving
-        self.log: list[int] = []
+        self.log = log
         self.promises = 0
         self.keys_taken = 0
         self.queue_epoch = 0

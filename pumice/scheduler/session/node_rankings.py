@@ -26,6 +26,9 @@ _KEPT = 128
 A ranking that others have been used after so often has to be computed again anyway.
 """
 
+_LASTING = 32
+"""Values of nodes that are kept for later sessions, of pods that were placed last."""
+
 
 class NodeRankings:
     """NodeRankings, made when they are asked for."""
@@ -94,10 +97,18 @@ class NodeRankings:
         return found
 
     def _new_values(self, shape: PodShape, queue: str, gang: str) -> NodeValues:
+        """What nodes are worth to pods of a shape, as the last sessions left it if that lasts."""
         fixed = self.fixed(shape, queue, gang)
-        pods = PodClass(shape, queue, fixed.allowed, gang)
-        rows, extensions = self._view.rows, self._extensions
-        return NodeValues(pods, fixed, rows, extensions, self._touched, self._room)
+        rows, extensions, touched = self._view.rows, self._extensions, self._touched
+        kept, key = extensions.node_values, (shape.number, self._kind(queue), gang)
+        values: NodeValues | None = kept.pop(key, None)
+        if values is None or not values.begin_again(fixed, rows, touched):
+            pods = PodClass(shape, queue, fixed.allowed, gang)
+            values = NodeValues(pods, fixed, rows, extensions, touched, self._room)
+        if len(kept) >= _LASTING:
+            del kept[next(iter(kept))]
+        kept[key] = values
+        return values
 
     def fixed(self, shape: PodShape, queue: str, gang: str) -> FixedPart:
         """What no placement changes about the nodes for pods; arguments as for `ranking`."""

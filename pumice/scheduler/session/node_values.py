@@ -5,6 +5,9 @@ computed once as a whole column. After a placement only the touched row is compu
 filled in the same way, the values of a row are kept by the amounts on it, and because the pods of a gang tend to follow
 each other onto a node, the values for the next few of the same shape are computed with it: sixteen rows cost hardly
 more than one.
+
+Where all scores follow from the amounts of a row and the pod alone (`amounts_only`), the column lasts: the next session goes on with it, for
+the rows that have changed since.
 """
 
 import numpy as np
@@ -62,7 +65,16 @@ class FixedPart:
             if scoring.call.is_ranked:
                 self.ranked[place] = values
             else:
-                self.score = values if self.score is None else self.score + values
+                # Not the array of the plugin, which may write other values to it later.
+                self.score = values.copy() if self.score is None else self.score + values
+
+    def is_like(self, other: "FixedPart") -> bool:
+        """Whether both leave the same nodes and score them alike; not if one of them has ranked scores."""
+        if self.ranked or other.ranked or not np.array_equal(self.allowed, other.allowed):
+            return False
+        if self.score is None or other.score is None:
+            return self.score is other.score
+        return np.array_equal(self.score, other.score)
 
     @property
     def objections(self) -> Objections:
@@ -106,17 +118,34 @@ class NodeValues:
         self._row_scores: list[ScorePoint] = []
         self._is_wide = False
         self._tells_rows_apart = False
+        self._lasts = False
         still = rows.still()
         is_full = room.are_too_full(pods.shape.needs)
         allowed = pods.allowed if is_full else self._fitting(pods.allowed.copy(), still)
-        for filtering in extensions.node_filter:
-            if filtering.call.scope != "fixed":
-                allowed = self._add_filter(filtering.call, still, allowed)
+        filters = [each.call for each in extensions.node_filter]
+        self._moving_filters = [each for each in filters if each.scope != "fixed"]
+        for each in self._moving_filters:
+            allowed = self._add_filter(each, still, allowed)
         self._unscored: Extensions | None = extensions
         self._total: Floats | None = (
             None  # as long as no node has had room, or it was not asked for
         )
         self._with_room = None if is_full or not allowed.any() else (still, allowed)
+
+    def begin_again(self, fixed: FixedPart, rows: Rows, touched: TouchedRows) -> bool:
+        """Go on in another session; False if this one does not last, or something else than the amounts of pods on nodes has changed.
+
+        Kept are the values of rows: a change of pods, or of room held for some, is in the log that is followed, any other change of a node
+        makes other `rows`, and functions that are registered again drop all that is kept. What filters and fixed scores say is asked again.
+        """
+        if not self._lasts or self._total is None or self.row_filters:
+            return False
+        if rows is not self.rows or not fixed.is_like(self.fixed):
+            return False
+        if any(each.judge(self.pods, rows) is not None for each in self._moving_filters):
+            return False
+        self.fixed, self._touched, self._later = fixed, touched, None
+        return True
 
     def _add_filter(self, point: FilterPoint, rows: Rows, allowed: Bools) -> Bools:
         """Those of the allowed rows that a filter leaves."""
@@ -131,12 +160,15 @@ class NodeValues:
     def _add_scores(self, rows: Rows) -> Floats | None:
         """Ask the scorers; this waits until a node has room, which for many pods of a full cluster none has."""
         extensions, self._unscored = self._unscored, None
-        total = self.fixed.score
+        total, asked = self.fixed.score, 0
         for place, scoring in enumerate(extensions.node_score if extensions is not None else ()):
             if scoring.call.scope != "fixed":
+                asked += 1
                 total = self._add_score(scoring.call, rows, total)
             elif place in self.fixed.ranked:
                 self.ranked.append((scoring.call, self.fixed.ranked[place]))
+        has_all = len(self._row_scores) == asked
+        self._lasts = has_all and not (self._is_wide or self._tells_rows_apart)
         return total
 
     def _score(self) -> None:
@@ -228,7 +260,6 @@ class NodeValues:
 
     def _sync(self) -> None:
         seen, count = self._seen, len(self._log)
-        self._seen = count
         self._score()
         if self._is_wide:
             self.ranked = [
@@ -236,12 +267,12 @@ class NodeValues:
                 for point, column in self.ranked
             ]
             self._total = self.evaluate(self.rows)
-            return
-        if self._total is None or count - seen > _MANY:
+        elif self._total is None or count - seen > _MANY:
             self._total = self.evaluate(self.rows)
         else:
             for row in dict.fromkeys(self._log[seen:count]):
                 self._follow(self._total, row)
+        self._seen = count
 
     def _scored(self, point: ScorePoint, rows: Rows) -> Floats:
         score = point.score(self.pods, rows)

@@ -107,7 +107,6 @@ class Nominations:
             return
         self._nodes.promise(task.shape.vector, row, 1)
         self._touched.promises += 1
-        self._touched.log.append(row)
         self._held.setdefault(task.job, {})[task] = row
 
     def _has_room(self, task: TaskInfo, row: int) -> bool:
@@ -118,5 +117,4 @@ class Nominations:
         tasks = self._held.pop(key)
         for task, row in tasks.items():
             self._nodes.promise(task.shape.vector, row, -1)
-            self._touched.log.append(row)
         return list(tasks)

@@ -75,7 +75,7 @@ class Session:
         extensions: Extensions | None = None,
     ) -> None:
         """Begin a session on a settled state, with what plugins have registered if they last; see `options.open_session`."""
-        self.touched = TouchedRows(state.nodes.are_any_leaving)
+        self.touched = TouchedRows(state.nodes.changes, state.nodes.are_any_leaving)
         self.extensions = extensions or Extensions()
         self.answers = PluginAnswers(self.extensions, state.axis, self.touched)
         self.state = state

@@ -179,7 +179,6 @@ class Statement:
         self._steps.append((status, task, record, task.status))
         self._move(task, status)
         self._nodes.add(task, record)
-        self._touched.log.append(record.row)
         for handler in self._on_allocate:
             handler.call(task, record)
 
@@ -197,14 +196,12 @@ class Statement:
         else:
             self._nodes.discard(task)
             self._move(task, before)
-            self._touched.log.append(record.row)
         return status, task, record
 
     def _replace(self, task: TaskInfo, record: NodeRecord, status: SchedulingStatus) -> None:
         self._nodes.discard(task)
         self._move(task, status)
         self._nodes.add(task, record)
-        self._touched.log.append(record.row)
 
     def _move(self, task: TaskInfo, status: SchedulingStatus) -> None:
         if task.job:

@@ -60,7 +60,7 @@ def test_the_nearest_node_and_the_counts_are_those_of_a_look_at_every_node(seed:
     excluded: Bools = codes > 0
     objections = Objections([FilterResult(codes, ("cordoned", "tainted"))], count)
     names = [f"n{row}" for row in range(count)]
-    room = FreeColumns(rows, TouchedRows(lambda: False))
+    room = FreeColumns(rows, TouchedRows([], lambda: False))
     for _ in range(4):  # what was kept for the first serves the others
         needs = [Need(c, rng.randrange(1, 12), name) for c, name in enumerate(NAMES)]
         found = nearest(room, needs, names, excluded, objections.candidates)

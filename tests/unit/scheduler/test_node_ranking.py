@@ -9,13 +9,13 @@ import pytest
 from pumice.scheduler.model.axis import Floats
 from pumice.scheduler.model.free_room import FreeColumns
 from pumice.scheduler.model.rows import Rows
-from pumice.scheduler.points import PodClass
+from pumice.scheduler.points import FilterResult, PodClass
 from pumice.scheduler.registrar import Registrar
 from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.node_values import NOWHERE, FixedPart, NodeValues
 from pumice.scheduler.session.session import Session
 from tests.unit.scheduler.answers import open_session
-from tests.unit.scheduler.scenarios import Scenario, config_text
+from tests.unit.scheduler.scenarios import NOW, Scenario, config_text, node
 
 SPREADING = config_text([["gang"], ["predicates", "nodeorder"]])
 PACKING = config_text([["gang"], ["predicates", "binpack", {"nodeorder": None, "args": {}}]])
@@ -218,7 +218,6 @@ def test_scorers_are_asked_once_a_node_has_room() -> None:
     assert one.best(tasks["ns/p1"]) != NOWHERE
     assert len(asked) == 1
     session.state.nodes.discard(tasks["ns/s"])
-    session.touched.log.append(1)
     assert two.best(tasks["ns/p2"]) == _fresh(session, two).best(tasks["ns/p2"]) == 1
 
 
@@ -272,3 +271,64 @@ def test_gangs_that_only_rules_about_other_pods_set_apart_share_scores_of_nodes(
     rankings = [session.ranking(task, "default") for task in tasks]
     assert [each.best(task) for each, task in zip(rankings, tasks, strict=True)] == [2, 2]
     assert (rankings[0] is not rankings[1], scored) == (True, [3])
+
+
+_SWITCHES = {"enablePredicate": True, "enableNodeOrder": True}
+_WISHES = {
+    "preferredDuringSchedulingIgnoredDuringExecution": [
+        {"weight": 5, "preference": {"matchExpressions": [{"key": "big", "operator": "Exists"}]}}
+    ]
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("config", [SPREADING, PACKING], ids=["spreading", "packing"])
+def test_what_nodes_are_worth_lasts_whatever_happens_between_sessions(
+    config: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pods are placed, end or come by another scheduler, nodes change, or what a plugin says of them, the log of changes is begun again, and places are only promised."""
+    monkeypatch.setattr("pumice.scheduler.model.nodes._LONGEST_CHANGES", 40)
+    dice = random.Random(seed)
+    scenario = _scenario(config)
+    rows = [(f"n{number}", 4 + number % 3) for number in range(6)]
+    for number in range(12):
+        wish = {"affinity": {"nodeAffinity": _WISHES}}
+        scenario.add_pod(["ns", f"c{number}", "", "Pending", 1, "1Gi", "g", wish])
+    closed, better, lasted = np.zeros(6, dtype=np.int64), np.zeros(6), 0
+    own = Registrar(open_session(scenario).extensions, "own", 0, _SWITCHES)
+    own.alike_queues()
+    own.node_filter(lambda _, rows: FilterResult(closed[rows.index], ("closed",)))
+    own.node_score(lambda _, rows: better[rows.index])
+    for moment in range(40):
+        event = dice.randrange(9)
+        running = [key for key, task in scenario.state.tasks.items() if task.node]
+        if event < 1:
+            scenario.start(scenario.cycle(NOW + moment))
+        elif event < 4:
+            for key in dice.sample(running, min(5, len(running))):
+                scenario.state.remove_pod(*key.split("/"))
+        elif event == 4:
+            scenario.add_pod(["ns", f"o{moment}", f"n{dice.randrange(6)}", "Running", 1, "1Gi", ""])
+        elif event == 5 and dice.random() < 0.5:
+            name, cpu = dice.choice(rows)
+            says = dice.choice([{"labels": {"big": "1"}}, {"unschedulable": True}, {}])
+            scenario.state.set_node(node([name, cpu + dice.randrange(2), "16Gi", says]))
+        elif event == 6:
+            closed[dice.randrange(6)] ^= 1
+        elif event == 7:
+            better[dice.randrange(6)] = dice.randrange(3)
+        session = open_session(scenario)
+        waiting = [task for task in session.state.tasks.values() if not task.node]
+        for task in dice.sample(waiting, min(4, len(waiting))):
+            kept = set(map(id, session.extensions.node_values.values()))
+            ranking = session.ranking(task, "default")
+            lasted += id(ranking._values) in kept
+            row = ranking.best(task)
+            assert row == _fresh(session, ranking).best(task)
+            found, expected = ranking._values.now(), _fresh(session, ranking)._values.now()
+            assert found is None or expected is None or found.tolist() == expected.tolist()
+            if row != NOWHERE:
+                place = dice.choice([session.statement().allocate, session.statement().pipeline])
+                place(task, session.state.nodes.order[row])
+        session.close()
+    assert lasted > 20
