@@ -30,6 +30,7 @@ from tests.kit.breakage import is_about_bad, pauses_grow
 from tests.kit.builders import job, queue
 from tests.kit.quick_loop import monotonic
 from tests.kit.waiting import until
+from tests.unit.cluster.tiny import tiny_api
 from tests.unit.webhook.reviewing import request, review
 
 PATH = "/queues/validate"
@@ -310,6 +311,17 @@ async def test_the_lookup_of_a_queue(
         assert "ZeroDivisionError: oh" in response["status"]["message"]
         assert (await judged("default"))["allowed"]
         assert len(breakage.tries) == 1
+
+
+async def test_a_queue_in_the_list_of_all(caplog: pytest.LogCaptureFixture) -> None:
+    async with tiny_api() as server, Client.connect(server=server.url) as api:
+        for each in (queue("team"), queue("bad") | {"spec": {"weight": "much"}}, queue("last")):
+            await server.put(QUEUE.collection(), each)
+        lookup = LiveLookup(api, ServerMetrics())
+        found = await lookup.find([(QUEUE, "", "team")], 10.0, tree=True)
+    assert sorted(name for _, _, name in found) == ["last", "team"]
+    (line,) = caplog.messages
+    assert line.startswith("Queue bad is set aside for this review: Expected")
 
 
 async def test_a_file_of_groups_that_fails_leaves_the_groups_in_effect(
