@@ -353,6 +353,7 @@ class Session:
             message = f"the scheduler has set this gang aside for some time: {error}"
             self.state.gangs.quarantine(key, Reason(TOO_SLOW, message))
             return
+        self._rankings.clear()  # sums of which a plugin that raised has computed a part
         kind = type(error).__name__
         message = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
         self.state.gangs.quarantine(key, Reason("SchedulingError", message, {"error": kind}))

@@ -1,12 +1,20 @@
 """A plugin that fails on one gang costs the others nothing, and leaves nothing tentative behind."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
-from pumice.scheduler import run_cycle
+from pumice.scheduler import builtin_registry, load_config, run_cycle
+from pumice.scheduler.model.axis import Floats
+from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import SchedulingStatus
-from tests.kit.faulty import POINTS, WHOLE, Fault, faulty_config
+from pumice.scheduler.points import PodClass
+from pumice.scheduler.registrar import Registrar
+from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.view import SessionView
+from tests.kit.faulty import CONFIG, POINTS, WHOLE, Fault, faulty_config
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import NOW, Scenario, pod_group
 
@@ -64,6 +72,50 @@ def test_a_failure_on_one_gang_leaves_the_others_alone(point: str) -> None:
     )
     used = {name: row["used"].get("cpu", 0) for name, row in dump(scenario.state)["nodes"].items()}
     assert sum(used.values()) == 4000
+
+
+NUMBERS = np.arange(4.0)
+
+
+class TwoScores:
+    """A plugin with two scores, of which the second, which decides, raises at one of its questions."""
+
+    def __init__(self, fails_at: int) -> None:
+        self.left = fails_at
+
+    def open(self, _session: SessionView, register: Registrar) -> None:
+        register.node_score(lambda _, rows: -NUMBERS[rows.index], scope="row")
+        register.node_score(self._most_used, scope="row")
+
+    def _most_used(self, _pods: PodClass, rows: Rows) -> Floats:
+        self.left -= 1
+        if not self.left:
+            raise ZeroDivisionError("oh")
+        return 10 * (NUMBERS[rows.index] + rows.used[:, 0] / 1000)
+
+
+@pytest.mark.parametrize("question", [1, 2, 3, 4])
+def test_scores_that_were_asked_for_in_part_place_no_other_gang(question: int) -> None:
+    """Equal gangs share scores, and each is placed as if the one that failed were not there."""
+    names = ("first", "second", "third", "fourth")
+    nodes = [[f"n{number}", 3, "8Gi"] for number in range(4)]
+
+    def binds(groups: Sequence[str], fails_at: int) -> tuple[dict[str, str], set[str]]:
+        spec = PluginSpec(name="faulty", summary="Fails.", build=lambda _: TwoScores(fails_at))
+        rows = [
+            ["ns", name, "default", 2, "Inqueue", {"created": f"2024-01-0{number}T00:00:00Z"}]
+            for number, name in enumerate(names, 1)
+            if name in groups
+        ]
+        sets = [{"pg": name, "count": 2} for name in groups]
+        config = load_config(CONFIG, builtin_registry().extended(plugins=[spec]))
+        scenario = Scenario({"nodes": nodes, "podgroups": rows, "pod_sets": sets}, config)
+        result = run_cycle(scenario.state, config, NOW)
+        return dict(result.binds), {key.removeprefix("ns/") for key in result.errors}
+
+    found, failed = binds(names, question)
+    assert len(failed) == 1
+    assert found == binds([name for name in names if name not in failed], 0)[0]
 
 
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in RARE])
