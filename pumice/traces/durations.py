@@ -14,20 +14,21 @@ from pumice.api.raw import key_in, object_in, objects_in, text_in
 from pumice.controller.jobs.phases import COMPLETED, FINISHED
 
 
-def stated(own: object, pods: Iterable[object]) -> float | None:
-    """Seconds that the annotation `pumice.dev/duration` says; None if no annotation is a valid one.
+def stated(own: object, pods: Iterable[object], name: str = keys.DURATION) -> float | None:
+    """Seconds that an annotation says; None if it is nowhere a valid duration.
 
     Args:
         own: Annotations of a Job or PodGroup, which come first.
         pods: Annotations of its pods or of their templates, of which the longest duration counts.
+        name: The annotation.
     """
-    said = _seconds(own)
-    of_pods = [seconds for each in pods if (seconds := _seconds(each)) is not None]
+    said = _seconds(own, name)
+    of_pods = [seconds for each in pods if (seconds := _seconds(each, name)) is not None]
     return max(of_pods, default=None) if said is None else said
 
 
-def _seconds(annotations: object) -> float | None:
-    text = annotations.get(keys.DURATION) if isinstance(annotations, Mapping) else None
+def _seconds(annotations: object, name: str) -> float | None:
+    text = annotations.get(name) if isinstance(annotations, Mapping) else None
     return parse_seconds(text) if isinstance(text, str) else None
 
 

@@ -35,6 +35,9 @@ _HEAD = 1 << 16
 
 _NOT_TEXT = {
     b"\x1f\x8b": "it is compressed: `gunzip -c FILE | pumice simulate --trace -` reads it",
+    b"BZh": "it is compressed: `bunzip2 -c FILE | pumice simulate --trace -` reads it",
+    b"\xfd7zXZ\0": "it is compressed: `xz -dc FILE | pumice simulate --trace -` reads it",
+    b"\x28\xb5\x2f\xfd": "it is compressed: `zstd -dc FILE | pumice simulate --trace -` reads it",
     b"PK\x03\x04": "it is a zip archive; expected what is in it",
     b"\xff\xfe": "it is UTF-16; expected UTF-8",
     b"\xfe\xff": "it is UTF-16; expected UTF-8",
@@ -52,6 +55,10 @@ def read_trace(files: Sequence[tuple[str, bytes]], given: TraceFormat | None = N
     Raises:
         TraceError: The files hold no trace, or two.
     """
+    for name, data in files:
+        for begin, why in _NOT_TEXT.items():
+            if data.startswith(begin):
+                raise TraceError(f"{name}: {why}")
     nodes = [each for each in files if is_openb_nodes(each[1])]
     traces = [each for each in files if not is_openb_nodes(each[1])]
     if len(traces) != 1 or len(nodes) > 1:
@@ -77,9 +84,6 @@ def is_openb_nodes(data: bytes) -> bool:
 
 
 def _found(name: str, data: bytes) -> TraceFormat:
-    for begin, why in _NOT_TEXT.items():
-        if data.startswith(begin):
-            raise TraceError(why)
     head = data[:_HEAD].removeprefix(UTF_8_MARK).lstrip()
     first = head.split(b"\n", 1)[0].strip()
     columns = _columns(data)

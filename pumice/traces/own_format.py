@@ -38,7 +38,8 @@ FIELDS = (
 _PRIORITY = 1_000_000_000
 """Largest value of a PriorityClass of a user."""
 
-_WHOLE = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_WHOLE = re.compile(r"([+-]?[0-9]{1,20})(?:\.0*)?", re.ASCII)
+"""A whole number, also as tables are written in which a column has fractions or empty cells: `100.0`."""
 _ONE_CPU = {"cpu": "1"}
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -130,7 +131,7 @@ class _OwnJobs(JobList):
         except (BadLineError, ValueError) as error:
             self.skip(place, str(error))
             return
-        self._unknown.update(fields.keys() - FIELDS if len(fields) < 100 else ())
+        self._unknown.update(fields.keys() - FIELDS - {""} if len(fields) < 100 else ())
 
     def _job(self, fields: Fields) -> TraceJob:
         manifest = _object(fields, "manifest")
@@ -272,10 +273,10 @@ def _part(manifest: Fields | None, name: str) -> Fields:
 
 def _priority(fields: Fields) -> int | str:
     value = _text(fields, "priority", "0")
-    is_number = _WHOLE.fullmatch(value) is not None
-    if not is_number and not dns_subdomain_problem(value):
+    number_in = _WHOLE.fullmatch(value)
+    if number_in is None and not value.isdecimal() and not dns_subdomain_problem(value):
         return value
-    if not is_number or len(value) > 20 or abs(found := int(value)) > _PRIORITY:
+    if number_in is None or abs(found := int(number_in[1])) > _PRIORITY:
         raise BadLineError(
             f"priority is {value[:40]}; expected {-_PRIORITY:,} to {_PRIORITY:,}, or the name of a PriorityClass"
         )

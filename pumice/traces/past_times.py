@@ -10,12 +10,13 @@ from pumice.api import keys
 from pumice.api.durations import parse_seconds
 from pumice.api.meta import Raw, parse_time
 from pumice.api.raw import object_in, objects_in, text_in
+from pumice.traces.durations import stated
 from pumice.traces.job_list import BadLineError
 
 _OVER = {"Completed", "Failed", "Terminated", "Aborted"}
 _POD_OVER = {"Succeeded", "Failed"}
 _DURATIONS = (keys.DURATION, keys.RUN_DURATION)
-"""Annotations that say how long a pod runs."""
+"""Annotations that say how long pods run, the one that counts first."""
 
 
 class Times(NamedTuple):
@@ -87,18 +88,11 @@ def _times(
     start = None if start is None else max(start, submit)
     if start is not None and end is not None:
         return Times(submit, start, max(0.0, end - start), fails)
-    told = [
-        seconds
-        for each in (found, *described)
-        for key in _DURATIONS
-        if (
-            seconds := parse_seconds(
-                text_in(object_in(object_in(each, "metadata"), "annotations"), key)
-            )
-        )
-        is not None
+    own, *others = [
+        object_in(object_in(each, "metadata"), "annotations") for each in (found, *described)
     ]
-    return Times(submit, start, max(told, default=None), fails)
+    told = (stated(own, others, name) for name in _DURATIONS)
+    return Times(submit, start, next((each for each in told if each is not None), None), fails)
 
 
 def _templates(job: Raw) -> Iterator[Raw]:

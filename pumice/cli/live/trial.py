@@ -43,7 +43,7 @@ def try_job(file: Path, cluster: ClusterOptions, config: Config, output: Format)
     if output is Format.JSON:
         write_json(answer)
     else:
-        write(plain(f"Job {answer['job']} {answer['forecast']['message']}"))
+        write(plain(f"Job {answer['job']}: {answer['forecast']['message']}"))
         write(
             f"{answer['podsNow']} of {answer['replicas']} pods would run now if minAvailable were 1"
         )

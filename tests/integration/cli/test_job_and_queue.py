@@ -320,6 +320,7 @@ def test_a_job_is_tried_in_the_cluster_and_not_submitted(still: Server, tmp_path
     file.write_text(json.dumps(noted))
     told = ran("simulate", "--live", str(file), "--master", still.url)
     assert (told.code, "duration of Job default/small is ignored" in told.err) == (0, True)
+    assert told.out.startswith("Job default/small: starts now (if nothing changes)\n")
     large = tried("large", "2", 3)
     assert (large.code, large.json["fitsNow"], large.json["podsNow"]) == (1, False, 2)
     assert large.json["forecast"]["message"].startswith("does not start")

@@ -75,6 +75,8 @@ ITEMS: list[Raw] = [
     # Jobs that wait
     created(job("waits", [task(cpu="1", annotations={"pumice.dev/duration": "abc"})]), 23),
     created(job("waits-for", lasting("pumice.dev/run-duration")), 24),
+    created(job("says", lasting("pumice.dev/duration")), 24, annotations={"pumice.dev/duration": "5s"}),
+    created(job("means", lasting("pumice.dev/run-duration")), 24, annotations={"pumice.dev/duration": "6s"}),
     # Gangs without a Job
     created(pod_group("native", 2, queue="research"), 30),
     ran(pod("native-0", group="native", cpu="1"), 33, 63),
@@ -108,6 +110,8 @@ def test_what_a_dump_tells() -> None:
         "runs": (11, 21, None),
         "runs-for": (12, 22, 90),
         "waits-for": (14, None, 90),
+        "says": (14, None, 5),
+        "means": (14, None, 6),
         "native": (20, 25, 31),
     }
     assert [each.why for each in trace.skipped if each.is_bad] == []

@@ -1,5 +1,9 @@
 """Readers of traces: what they make of each line, and how they refuse what is none."""
 
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -147,3 +151,22 @@ NODES = ("n", b"sn,cpu_milli,memory_mib,gpu,model\n")
 def test_files_without_a_trace(files: list[tuple[str, bytes]], why: str) -> None:
     with pytest.raises(TraceError, match=f"^{why}"):
         read_trace(files)
+
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gunzip": gzip.compress,
+    "bunzip2": bz2.compress,
+    "xz": lzma.compress,
+}
+
+
+@pytest.mark.parametrize("tool", COMPRESS)
+@pytest.mark.parametrize("given", [None, *TraceFormat])
+def test_what_is_compressed_names_the_tool_that_reads_it(
+    tool: str, given: TraceFormat | None
+) -> None:
+    """Also where the format is named, and of a file of nodes."""
+    trace, packed = ("t", b"submit\n1\n"), ("n", COMPRESS[tool](NODES[1]))
+    for files in ([packed], [trace, packed]):
+        with pytest.raises(TraceError, match=f"^n: it is compressed: `{tool} -d?c FILE"):
+            read_trace(files, given)
