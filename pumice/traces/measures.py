@@ -173,14 +173,14 @@ class _Summary:
         Source: Jain, Chiu, Hawe: A Quantitative Measure of Fairness and Discrimination for Resource Allocation in Shared
         Computer Systems, DEC-TR-301, 1984.
         """
-        served: Counter[str] = Counter()
-        present: Counter[str] = Counter()
+        served: Counter[tuple[bool, str]] = Counter()
+        present: Counter[tuple[bool, str]] = Counter()
         for record, work in zip(self._past.jobs, self._work, strict=True):
             if record.outcome in _NOT_TAKEN:
                 continue
             job = record.job
             end = self._end if record.end is None else record.end
-            tenant = job.user or job.queue
+            tenant = bool(job.user), job.user or job.queue  # of one name they are not the same
             present[tenant] += job.replicas * (self._ticks.of(end) - self._ticks.of(job.submit))
             lost = sum(map(self._ticks.of, record.lost.values()))
             served[tenant] += sum(work.values()) + lost

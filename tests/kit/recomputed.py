@@ -203,14 +203,11 @@ def _power_of_two(number: int) -> int:
 
 def _jain(records: list[Data], work: list[list[Fraction]], end: Fraction) -> float | None:
     shares = []
-    for tenant in {record["job"]["user"] or record["job"]["queue"] for record in records}:
+    for tenant in {_tenant(record["job"]) for record in records}:
         served = present = Fraction()
         for record, seconds in zip(records, work, strict=True):
             job = record["job"]
-            if (job["user"] or job["queue"]) == tenant and record["outcome"] not in (
-                "Refused",
-                "Unreached",
-            ):
+            if _tenant(job) == tenant and record["outcome"] not in ("Refused", "Unreached"):
                 until = end if record["end"] is None else Fraction(record["end"])
                 present += job["replicas"] * (until - Fraction(job["submit"]))
                 served += sum(seconds) + sum(map(Fraction, record["lost"].values()))
@@ -219,6 +216,10 @@ def _jain(records: list[Data], work: list[list[Fraction]], end: Fraction) -> flo
     if not any(shares):
         return None
     return float(sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares)))
+
+
+def _tenant(job: Data) -> tuple[str, str]:
+    return ("user", job["user"]) if job["user"] else ("queue", job["queue"])
 
 
 def _below(queue: Data, steps: list[Fraction]) -> float:

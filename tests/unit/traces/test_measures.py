@@ -84,6 +84,18 @@ def test_equal_service_is_exactly_fair() -> None:
     assert measure(past).summary["jain"] == 1
 
 
+def test_a_user_and_a_queue_of_one_name_are_two_tenants() -> None:
+    """As in SWF, where both are numbers, and some jobs have no user."""
+    past = small()
+    first = msgspec.structs.replace(past.jobs[0].job, user="3", queue="1")
+    second = msgspec.structs.replace(first, user="", queue="3")
+    past.jobs = [
+        msgspec.structs.replace(past.jobs[0], job=first),
+        msgspec.structs.replace(past.jobs[0], job=second, start=None, end=None, runs=[]),
+    ]
+    assert measure(past).summary["jain"] == 0.5  # only one is served
+
+
 def test_sizes_are_classes_of_powers_of_two() -> None:
     assert [size_class(pods) for pods in (0, 1, 2, 3, 4, 5, 8, 9, 10_000)] == [
         1,
