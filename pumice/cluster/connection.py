@@ -6,6 +6,7 @@ returns whether other credentials may be available, so that the request is sent 
 
 import base64
 import os
+import re
 import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
@@ -68,10 +69,19 @@ def basic(username: str, password: str) -> dict[str, str]:
 
 
 def joined(*parts: Mapping[str, str]) -> CIMultiDict[str]:
-    """All headers of all parts; a name may occur several times (`Impersonate-Group`)."""
+    """All headers of all parts; a name may occur several times (`Impersonate-Group`).
+
+    Raises:
+        ValueError: A header would be several lines.
+    """
     headers: CIMultiDict[str] = CIMultiDict()
     for part in parts:
         headers.extend(part)
+    for name, value in headers.items():
+        if re.search("[\r\n\0]", value):
+            raise ValueError(
+                f"{name}: expected one line of text, found a line break or a zero byte in it"
+            )
     return headers
 
 

@@ -17,7 +17,7 @@ import ssl
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from multidict import CIMultiDict
 
@@ -32,19 +32,14 @@ from pumice.cluster.connection import (
     basic,
     bearer,
     contents,
+    joined,
     load_pair,
 )
-
-Fields = dict[str, Any]
+from pumice.cluster.kubeconfig_fields import STRINGS, Entry, Fields, check, checked
 
 _PROVIDER_CA = "idp-certificate-authority"
-
-
-class _Entry(NamedTuple):
-    """A context, cluster or user, and the file that has it: paths in it are relative to the file's folder."""
-
-    file: Path
-    fields: Fields
+_IN_NAMES_OF_HEADERS = "!#$&'*+^`|"
+"""Characters that client-go does not encode there, beside letters, digits and `_.-~`."""
 
 
 async def load(paths: str, *, server: str | None = None, context: str | None = None) -> Connection:
@@ -60,7 +55,7 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
     """
     files = _split(paths)
     name, chosen, cluster, user = _parts(files, context)  # another may be the current one later
-    if not (address := server or _text(cluster, "cluster", "server")):
+    if not (address := server or cluster.fields.get("server")):
         raise ConfigurationError(f"kubeconfig {cluster.file}: cluster.server is missing")
     credentials: Credentials
     try:
@@ -80,9 +75,9 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
         server=address.rstrip("/"),
         credentials=credentials,
         tls=tls,
-        server_name=_text(cluster, "cluster", "tls-server-name") or None,
-        proxy=_text(cluster, "cluster", "proxy-url") or None,
-        namespace=_text(chosen, "context", "namespace") or "default",
+        server_name=cluster.fields.get("tls-server-name") or None,
+        proxy=cluster.fields.get("proxy-url") or None,
+        namespace=chosen.fields.get("namespace") or "default",
         load=partial(load, paths, server=server, context=name) if has_plugin else None,
     )
 
@@ -94,10 +89,10 @@ def _split(paths: str) -> list[Path]:
     return files
 
 
-def _parts(files: Sequence[Path], wanted: str | None) -> tuple[str, _Entry, _Entry, _Entry]:
+def _parts(files: Sequence[Path], wanted: str | None) -> tuple[str, Entry, Entry, Entry]:
     """Name of a context (the current one by default), and the context with its cluster and its user."""
     found = [
-        _Entry(each, _document(each)) for each in files if len(files) == 1 or os.path.exists(each)
+        Entry(each, _document(each)) for each in files if len(files) == 1 or os.path.exists(each)
     ]
     if not found:
         raise ConfigurationError(f"kubeconfig {_names(files)}: No such file or directory")
@@ -110,7 +105,7 @@ def _parts(files: Sequence[Path], wanted: str | None) -> tuple[str, _Entry, _Ent
     context = _named(found, "contexts", "context", str(name))
     cluster = _named(found, "clusters", "cluster", str(context.fields.get("cluster", "")))
     who = context.fields.get("user")
-    user = _named(found, "users", "user", str(who)) if who else _Entry(context.file, {})
+    user = _named(found, "users", "user", str(who)) if who else Entry(context.file, {})
     return str(name), context, cluster, user
 
 
@@ -138,7 +133,7 @@ def _document(file: Path) -> Fields:
     return document
 
 
-def _named(documents: Sequence[_Entry], section: str, key: str, name: str) -> _Entry:
+def _named(documents: Sequence[Entry], section: str, key: str, name: str) -> Entry:
     known = []
     for file, fields in documents:
         entries = fields.get(section)
@@ -146,7 +141,7 @@ def _named(documents: Sequence[_Entry], section: str, key: str, name: str) -> _E
             if isinstance(entry, dict):
                 value = entry.get(key) or {}
                 if entry.get("name") == name and isinstance(value, dict):
-                    return _Entry(file, value)
+                    return Entry(file, checked(file, key, value))
                 known.append(str(entry.get("name")))
     there = f"; there are {listed(known, ', ')}" if known else ""
     where = _names([each.file for each in documents])
@@ -157,27 +152,27 @@ def _names(files: Sequence[Path]) -> str:
     return os.pathsep.join(str(each) for each in files)
 
 
-def _text(entry: _Entry, section: str, key: str) -> str:
-    value = entry.fields.get(key) or ""
-    if not isinstance(value, str):
-        raise ConfigurationError(f"kubeconfig {entry.file}: {section}.{key} must be a string")
-    return value
-
-
-def _impersonated(user: _Entry) -> CIMultiDict[str]:
+def _impersonated(user: Entry) -> CIMultiDict[str]:
     """Headers that name whom the user acts for."""
-    extra: CIMultiDict[str] = CIMultiDict()
-    if who := user.fields.get("as"):
-        extra["Impersonate-User"] = str(who)
-    groups = user.fields.get("as-groups") or []
-    if not isinstance(groups, list):
-        raise ConfigurationError(f"kubeconfig {user.file}: user.as-groups must be a list")
-    for group in groups:
-        extra.add("Impersonate-Group", str(group))
-    return extra
+    file, fields = user
+    headers: CIMultiDict[str] = CIMultiDict()
+    for key, header in (("as", "User"), ("as-uid", "Uid")):
+        if value := fields.get(key):
+            headers[f"Impersonate-{header}"] = value
+    for group in fields.get("as-groups", ()):
+        headers.add("Impersonate-Group", group)
+    for key, values in fields.get("as-user-extra", {}).items():
+        check(file, f"user.as-user-extra.{key}", STRINGS, values)
+        for value in values:
+            headers.add(f"Impersonate-Extra-{quote(str(key), safe=_IN_NAMES_OF_HEADERS)}", value)
+    if headers and not fields.get("as"):
+        raise ConfigurationError(
+            f"kubeconfig {file}: user.as: expected the user to act for, as as-uid, as-groups or as-user-extra are set; found nothing"
+        )
+    return joined(headers)
 
 
-def _credentials(user: _Entry) -> Credentials:
+def _credentials(user: Entry) -> Credentials:
     fields, extra = user.fields, _impersonated(user)
     if token := fields.get("token"):
         return StaticCredentials(bearer(str(token)), extra)
@@ -189,7 +184,7 @@ def _credentials(user: _Entry) -> Credentials:
     return StaticCredentials(extra)
 
 
-def _user(files: Sequence[Path], context: str) -> _Entry:
+def _user(files: Sequence[Path], context: str) -> Entry:
     """The user, read again for the official package: with what is in the files that it names, and the whole path of its plugin."""
     file, fields = user = _parts(files, context)[-1]
     path = fields.pop("tokenFile", None)
@@ -200,12 +195,12 @@ def _user(files: Sequence[Path], context: str) -> _Entry:
             fields["exec"] = {**rest, "command": str(file.parent.absolute() / command)}
     match fields.get("auth-provider"):
         case {"config": dict() as settings}:
-            if authority := _data(_Entry(file, settings), _PROVIDER_CA):
+            if authority := _data(Entry(file, settings), _PROVIDER_CA):
                 settings[f"{_PROVIDER_CA}-data"] = base64.b64encode(authority).decode()
     return user
 
 
-def _tls(cluster: _Entry, user: _Entry, server: str) -> ssl.SSLContext | None:
+def _tls(cluster: Entry, user: Entry, server: str) -> ssl.SSLContext | None:
     if not server.startswith("https:"):
         return None
     authority = _data(cluster, "certificate-authority")
@@ -231,7 +226,7 @@ def _trusting(authorities: bytes) -> ssl.SSLContext:
     return ssl.create_default_context(cadata=authorities.decode("ascii", "backslashreplace"))
 
 
-def _data(entry: _Entry, key: str) -> bytes | None:
+def _data(entry: Entry, key: str) -> bytes | None:
     """Content of `key-data` (base64, which may be wrapped) or of the file that `key` names, relative to the kubeconfig."""
     if data := entry.fields.get(f"{key}-data"):
         return base64.b64decode(re.sub("[\r\n]", "", str(data)), validate=True)

@@ -1,7 +1,9 @@
 """What this package relies on, against the real kube-apiserver: the embedded one may be too kind."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +71,23 @@ async def test_an_unknown_user_is_refused(controlplane: ControlPlane) -> None:
     async with Client.connect(stranger) as client:
         with pytest.raises(ApiError, match="401 Unauthorized"):
             await client.list(NODE)
+
+
+async def test_the_api_server_takes_whom_the_user_acts_for(
+    controlplane: ControlPlane, tmp_path: Path
+) -> None:
+    extra = {"example.org/scopes %": ["a", "b"]}
+    acting = {"as": "jane", "as-uid": "7", "as-groups": ["dev"], "as-user-extra": extra}
+    config = json.loads(controlplane.kubeconfig.read_text())
+    config["users"][0]["user"] |= acting
+    file = tmp_path / "config"
+    file.write_text(json.dumps(config))
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    async with Client.connect(file) as client:
+        answer = await client.raw("POST", f"/apis/{body['apiVersion']}/selfsubjectreviews", body)
+    found = json.loads(answer)["status"]["userInfo"]
+    groups = ["dev", "system:authenticated"]
+    assert found == {"username": "jane", "uid": "7", "groups": groups, "extra": extra}
 
 
 async def test_a_cache_follows_pods_through_binding_and_eviction(

@@ -16,7 +16,6 @@ from pumice.cluster.errors import Unavailable
 from pumice.cluster.failures import NOT_TRUSTED
 from tests.kit.clocks import FastClock
 from tests.unit.cluster.kubeconfigs import CA, client_pair, encoded, headers, tls_server, write
-from tests.unit.cluster.tiny import TinyApi
 
 MAIN = "current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}]"
 
@@ -42,11 +41,29 @@ async def test_users_sign_in_as_the_file_says(
     assert await headers(write(file, {"server": "http://x"}, user)) == expected
 
 
-async def test_every_impersonated_group_is_a_header(file: Path, api: TinyApi) -> None:
-    write(file, {"server": api.url}, {"as": "jane", "as-groups": ["dev", "ops"]})
+async def test_whom_the_user_acts_for_is_in_headers(file: Path) -> None:
+    extra = {"example.org/Scopes %": ["a", "b"], "none": []}
+    user = {"as": "jane", "as-uid": "7", "as-groups": ["dev", "ops"], "as-user-extra": extra}
+    write(file, {"server": "http://x"}, user)
     found = await kubeconfig.load(str(file))
-    signed = await found.credentials.headers()
-    assert [value for key, value in signed.items() if key == "Impersonate-Group"] == ["dev", "ops"]
+    assert list((await found.credentials.headers()).items()) == [
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "dev"),
+        ("Impersonate-Group", "ops"),
+        ("Impersonate-Extra-example.org%2FScopes%20%25", "a"),
+        ("Impersonate-Extra-example.org%2FScopes%20%25", "b"),
+    ]
+
+
+async def test_fields_that_have_no_effect_are_reported_once(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(file, {"server": "http://x", "extensions": []}, {"tokenfile": "t", "as-group": ["dev"]})
+    for _ in range(2):
+        await kubeconfig.load(str(file))
+    unknown = "unknown and without effect: user.as-group, user.tokenfile"
+    assert caplog.messages == [f"kubeconfig {file}: {unknown}"]
 
 
 @pytest.mark.parametrize("inline", [True, False])
@@ -141,9 +158,30 @@ def test_what_is_wrong_with_a_file_is_said(file: Path, text: str, message: str) 
         ({"certificate-authority": "/dev/null"}, {}, "certificate authority is empty"),
         ({"certificate-authority-data": "%%%"}, {}, "base64"),
         ({"certificate-authority-data": encoded(b"rubbish")}, {}, "config"),
-        ({"server": 5}, {}, "cluster.server must be a string"),
-        ({"proxy-url": 5}, {"exec": None}, "cluster.proxy-url must be a string"),
-        ({}, {"as-groups": "dev"}, "user.as-groups must be a list"),
+        ({"server": 5}, {}, "cluster.server: expected a string, found the integer 5"),
+        ({"proxy-url": 5}, {"exec": None}, "cluster.proxy-url: expected a string, found the"),
+        (
+            {"insecure-skip-tls-verify": "false"},
+            {},
+            'cluster.insecure-skip-tls-verify: expected a boolean, found the string "false"',
+        ),
+        ({}, {"as-groups": "dev"}, 'user.as-groups: expected a list, found the string "dev"'),
+        (
+            {},
+            {"as-groups": ["a", 5]},
+            r"user.as-groups\[1\]: expected a string, found the integer 5",
+        ),
+        ({}, {"as": ["a"]}, "user.as: expected a string, found a list"),
+        ({}, {"as-uid": 5}, "user.as-uid: expected a string, found the integer 5"),
+        ({}, {"as-user-extra": ["a"]}, "user.as-user-extra: expected an object, found a list"),
+        (
+            {},
+            {"as": "a", "as-user-extra": {"b": "c"}},
+            'user.as-user-extra.b: expected a list, found the string "c"',
+        ),
+        ({}, {"as-uid": "5"}, "user.as: expected the user to act for"),
+        ({}, {"token": 123}, "user.token: expected a string, found an integer$"),
+        ({}, {"as": "a\nb: c"}, "Impersonate-User: expected one line of text"),
         ({}, {"client-key-data": encoded(b"x")}, "go together, one is missing"),
         ({}, {"tokenFile": "gone.txt"}, "gone.txt"),
         ({"certificate-authority": "/dev/zero"}, {}, "^/dev/zero: has more than 16,777,216 bytes"),
