@@ -30,7 +30,13 @@ MOST_BYTES = 16 << 20
 
 
 class Credentials(Protocol):
-    """A source of authentication headers."""
+    """A source of authentication headers.
+
+    Attributes:
+        tls: TLS context to use instead of the connection's; None if that has the certificate.
+    """
+
+    tls: ssl.SSLContext | None
 
     async def headers(self) -> Mapping[str, str]:
         """Headers for the next request."""
@@ -55,6 +61,25 @@ def contents(file: Path) -> bytes:
             f"{file}: has more than {MOST_BYTES:,} bytes, the limit of kubeconfigs, certificates and settings"
         )
     return found
+
+
+def replace(target: Path, text: str, like: os.stat_result | None = None) -> None:
+    """Write a file beside its place and rename it, so that it appears complete, with the owner and mode of `like`.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=".pumice-", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            if like is not None:
+                os.fchown(descriptor, like.st_uid, like.st_gid)
+                os.fchmod(descriptor, like.st_mode & 0o7777)
+        Path(name).replace(target)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -88,6 +113,8 @@ def joined(*parts: Mapping[str, str]) -> CIMultiDict[str]:
 class StaticCredentials:
     """Headers that never change; none with a client certificate."""
 
+    tls: ssl.SSLContext | None = None
+
     def __init__(self, *headers: Mapping[str, str]) -> None:
         self._headers = joined(*headers)
 
@@ -102,6 +129,8 @@ class StaticCredentials:
 
 class TokenFile:
     """A bearer token in a file that another process renews, as in a pod."""
+
+    tls: ssl.SSLContext | None = None
 
     def __init__(
         self,

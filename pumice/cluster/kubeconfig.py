@@ -3,16 +3,14 @@
 The first source that exists is used: an explicit kubeconfig, an explicit server (for loopback servers without
 authentication), `$KUBECONFIG`, the pod's service account, `~/.kube/config`.
 
-All files are read here, also those that a kubeconfig names, and several kubeconfigs are merged as by kubectl: of what several
-files have, the first counts. Only what to do with a user's `exec` plugin or `auth-provider` the official package
-`kubernetes.aio.config` knows. Importing it takes 0.8 s of CPU and 25 MiB, which is too much for the start of a webhook.
+Several kubeconfigs are merged as by kubectl: of what several files have, the first counts.
 """
 
 # ruff: noqa: PTH110, PTH111, PTH113 - methods of Path raise for a path that cannot be looked at
 
+import asyncio
 import base64
 import os
-import re
 import ssl
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,6 +19,7 @@ from urllib.parse import quote
 
 from multidict import CIMultiDict
 
+from pumice.api.json_words import quoted
 from pumice.api.messages import listed
 from pumice.cluster.connection import (
     ConfigurationError,
@@ -35,9 +34,26 @@ from pumice.cluster.connection import (
     joined,
     load_pair,
 )
-from pumice.cluster.kubeconfig_fields import STRINGS, Entry, Fields, check, checked
+from pumice.cluster.exec_plugin import run
+from pumice.cluster.kubeconfig_fields import (
+    STRINGS,
+    Entry,
+    Fields,
+    check,
+    checked,
+    data,
+    trusting,
+    warn_once,
+)
+from pumice.cluster.renewed import Granted, RenewedCredentials
 
-_PROVIDER_CA = "idp-certificate-authority"
+_WAYS = (
+    "token tokenFile",
+    "username password",
+    "client-certificate client-certificate-data",
+    "exec auth-provider",
+)
+
 _IN_NAMES_OF_HEADERS = "!#$&'*+^`|"
 """Characters that client-go does not encode there, beside letters, digits and `_.-~`."""
 
@@ -57,18 +73,19 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
     name, chosen, cluster, user = _parts(files, context)  # another may be the current one later
     if not (address := server or cluster.fields.get("server")):
         raise ConfigurationError(f"kubeconfig {cluster.file}: cluster.server is missing")
-    credentials: Credentials
+    proxy = cluster.fields.get("proxy-url")
+    if proxy and not proxy.startswith(("http://", "https://")):
+        raise ConfigurationError(
+            f"kubeconfig {cluster.file}: cluster.proxy-url: expected http://HOST:PORT or https://HOST:PORT, found {quoted(proxy)}"
+        )
     try:
-        tls = _tls(cluster, user, address)
-        if has_plugin := any(user.fields.get(key) is not None for key in ("exec", "auth-provider")):
-            from pumice.cluster.official import OfficialCredentials
-
-            again = partial(_user, files, name)
-            official = OfficialCredentials(again, _impersonated(user), tls)
-            await official.renew()
-            credentials = official
-        else:
-            credentials = _credentials(user)
+        extra, make_tls = _impersonated(user), partial(_tls, cluster, user, address)
+        tls = make_tls()
+        credentials = _credentials(user, extra)
+        if is_renewed := credentials is None:
+            ask = partial(_granted, files, name, server)
+            credentials = renewed = RenewedCredentials(ask, extra, make_tls)
+            await renewed.renew()
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"kubeconfig {_names(files)}: {error}") from error
     return Connection(
@@ -76,9 +93,9 @@ async def load(paths: str, *, server: str | None = None, context: str | None = N
         credentials=credentials,
         tls=tls,
         server_name=cluster.fields.get("tls-server-name") or None,
-        proxy=cluster.fields.get("proxy-url") or None,
+        proxy=proxy or None,
         namespace=chosen.fields.get("namespace") or "default",
-        load=partial(load, paths, server=server, context=name) if has_plugin else None,
+        load=partial(load, paths, server=server, context=name) if is_renewed else None,
     )
 
 
@@ -172,44 +189,69 @@ def _impersonated(user: Entry) -> CIMultiDict[str]:
     return joined(headers)
 
 
-def _credentials(user: Entry) -> Credentials:
-    fields, extra = user.fields, _impersonated(user)
-    if token := fields.get("token"):
-        return StaticCredentials(bearer(str(token)), extra)
+def _credentials(user: Entry, extra: Mapping[str, str]) -> Credentials | None:
+    """How the user signs in; None if by a plugin or a provider, which count less than all else, as for kubectl."""
+    file, fields = user
+    tokens, names, pair, asked = (
+        [f"user.{key}" for key in keys.split() if key in fields] for keys in _WAYS
+    )
+    if (tokens and names) or len(asked) > 1:
+        found = ", ".join(tokens + names + asked)
+        raise ConfigurationError(f"kubeconfig {file}: expected one way to sign in, found {found}")
+    given = tokens + names + (pair if "exec" in fields else [])
+    if asked and not given:
+        return None
+    if asked:
+        warn_once(f"kubeconfig {file}: {asked[0]} has no effect beside {given[0]}")
     if path := fields.get("tokenFile"):
-        return TokenFile(user.file.parent / str(path), extra)
-    if fields.get("username"):
-        password = str(fields.get("password", ""))
-        return StaticCredentials(basic(str(fields["username"]), password), extra)
+        return TokenFile(file.parent / path, extra)
+    if token := fields.get("token"):
+        return StaticCredentials(bearer(token), extra)
+    if name := fields.get("username"):
+        return StaticCredentials(basic(name, fields.get("password", "")), extra)
     return StaticCredentials(extra)
 
 
-def _user(files: Sequence[Path], context: str) -> Entry:
-    """The user, read again for the official package: with what is in the files that it names, and the whole path of its plugin."""
-    file, fields = user = _parts(files, context)[-1]
-    path = fields.pop("tokenFile", None)
-    if path and not fields.get("token"):
-        fields["token"] = contents(file.parent / str(path)).decode().strip()
-    match fields.get("exec"):
-        case {"command": str() as command, **rest} if os.sep in command:
-            fields["exec"] = {**rest, "command": str(file.parent.absolute() / command)}
-    match fields.get("auth-provider"):
-        case {"config": dict() as settings}:
-            if authority := _data(Entry(file, settings), _PROVIDER_CA):
-                settings[f"{_PROVIDER_CA}-data"] = base64.b64encode(authority).decode()
-    return user
+async def _granted(files: Sequence[Path], context: str, server: str | None) -> Granted:
+    """What the user's plugin or provider gives now; the files are read again."""
+    _, _, cluster, user = _parts(files, context)
+    if "exec" in user.fields:
+        return await run(user, _about(cluster, server or cluster.fields.get("server", "")))
+    if "auth-provider" in user.fields:
+        from pumice.cluster.oidc import signed_in  # which few need
+
+        return await asyncio.to_thread(signed_in, partial(_parts, files, context))
+    raise ConfigurationError(f"kubeconfig {user.file}: user: expected exec or auth-provider")
+
+
+def _about(cluster: Entry, address: str) -> Fields:
+    """What an `exec` plugin may learn of the cluster."""
+    names = ("tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression")
+    about = {name: cluster.fields[name] for name in names if name in cluster.fields}
+    about["server"] = address
+    if authority := data(cluster, "certificate-authority"):
+        about["certificate-authority-data"] = base64.b64encode(authority).decode()
+    for each in cluster.fields.get("extensions", ()):
+        match each:
+            case {"name": "client.authentication.k8s.io/exec", "extension": config}:
+                about["config"] = config
+    return about
 
 
 def _tls(cluster: Entry, user: Entry, server: str) -> ssl.SSLContext | None:
     if not server.startswith("https:"):
         return None
-    authority = _data(cluster, "certificate-authority")
-    context = _trusting(authority) if authority is not None else ssl.create_default_context()
+    authority = data(cluster, "certificate-authority")
+    context = trusting(authority) if authority is not None else ssl.create_default_context()
     if cluster.fields.get("insecure-skip-tls-verify"):
+        if authority is not None:
+            raise ConfigurationError(
+                f"kubeconfig {cluster.file}: cluster.insecure-skip-tls-verify: expected no certificate-authority beside it, found one"
+            )
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    certificate = _data(user, "client-certificate")
-    key = _data(user, "client-key")
+    certificate = data(user, "client-certificate")
+    key = data(user, "client-key")
     if certificate and key:
         load_pair(context, certificate, key)
     elif certificate or key:
@@ -217,22 +259,6 @@ def _tls(cluster: Entry, user: Entry, server: str) -> ssl.SSLContext | None:
             f"kubeconfig {user.file}: client-certificate and client-key go together, one is missing"
         )
     return context
-
-
-def _trusting(authorities: bytes) -> ssl.SSLContext:
-    """A context that trusts these certificates, PEM, alone; text between them may have any encoding."""
-    if not authorities:  # which would mean those of the system
-        raise ValueError("the file of the certificate authority is empty, expected certificates")
-    return ssl.create_default_context(cadata=authorities.decode("ascii", "backslashreplace"))
-
-
-def _data(entry: Entry, key: str) -> bytes | None:
-    """Content of `key-data` (base64, which may be wrapped) or of the file that `key` names, relative to the kubeconfig."""
-    if data := entry.fields.get(f"{key}-data"):
-        return base64.b64decode(re.sub("[\r\n]", "", str(data)), validate=True)
-    if path := entry.fields.get(key):
-        return contents(entry.file.parent / str(path))
-    return None
 
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -299,7 +325,7 @@ def in_cluster(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Co
         return Connection(
             server=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
             credentials=TokenFile(token),
-            tls=_trusting(contents(authority)),
+            tls=trusting(contents(authority)),
             namespace=contents(namespace).decode().strip() if namespace.is_file() else "default",
         )
     except (OSError, ValueError) as error:

@@ -3,14 +3,17 @@
 kubectl refuses wrong types and passes over unknown names. Here those are reported, because most are misspelt.
 """
 
+import base64
 import logging
+import re
+import ssl
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pumice.api.json_words import kind_of, shown
 from pumice.api.messages import listed
-from pumice.cluster.connection import ConfigurationError
+from pumice.cluster.connection import ConfigurationError, contents
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +50,7 @@ _KNOWN = {
         boolean="provideClusterInfo",
         lists="env",
     ),
+    "user.exec.env": _kinds(text="name value"),
     "user.auth-provider": _kinds(text="name", objects="config"),
     "user.auth-provider.config": _kinds(
         text="client-id client-secret extra-scopes id-token idp-certificate-authority idp-certificate-authority-data "
@@ -77,8 +81,8 @@ def checked(file: Path, section: str, fields: Fields) -> Fields:
     return found
 
 
-def check(file: Path, path: str, kind: object, value: object) -> None:
-    """Refuse a field with a value of another type.
+def check(file: Path, path: str, kind: object, value: Any) -> Any:
+    """A value of a field, which has the type that it must have.
 
     Raises:
         ConfigurationError: It says what was expected, and what was found unless that is a secret.
@@ -91,6 +95,37 @@ def check(file: Path, path: str, kind: object, value: object) -> None:
         raise ConfigurationError(
             f"kubeconfig {file}: {path}: expected {_WORDS[fitting]}, found {found}"
         )
+    return value
+
+
+def data(entry: Entry, key: str) -> bytes | None:
+    """Content of `key-data` (base64, which may be wrapped) or of the file that `key` names, relative to the kubeconfig.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no base64.
+        ConfigurationError: The file is too large, or both are given.
+    """
+    if entry.fields.get(key) and entry.fields.get(f"{key}-data"):
+        raise ConfigurationError(
+            f"kubeconfig {entry.file}: expected {key} or {key}-data, found both"
+        )
+    if text := entry.fields.get(f"{key}-data"):
+        return base64.b64decode(re.sub("[\r\n]", "", text), validate=True)
+    if path := entry.fields.get(key):
+        return contents(entry.file.parent / path)
+    return None
+
+
+def trusting(authorities: bytes) -> ssl.SSLContext:
+    """A context that trusts these certificates, PEM, alone; text between them may have any encoding.
+
+    Raises:
+        ValueError: There are none.
+    """
+    if not authorities:  # which would mean those of the system
+        raise ValueError("the file of the certificate authority is empty, expected certificates")
+    return ssl.create_default_context(cadata=authorities.decode("ascii", "backslashreplace"))
 
 
 @cache

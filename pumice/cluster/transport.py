@@ -306,6 +306,8 @@ class Transport:
             if data is not None:
                 signed.setdefault("Content-Type", "application/json")
             signed.extend(await connection.credentials.headers())
+            if (tls := connection.credentials.tls) is not None:
+                options["ssl"] = tls
             response = await self._session.request(
                 head.method,
                 url,

@@ -6,7 +6,6 @@ Only a file that `pumice dev` wrote is ever replaced or removed. It is known by 
 
 import os
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from pumice.cli.exits import UserError
+from pumice.cluster.connection import replace
 
 MARK = "pumice.dev/dev"
 """Name of the extension that only files of `pumice dev` have."""
@@ -80,7 +80,7 @@ def written(file: Path, text: str) -> Iterator[None]:
     config["extensions"] = [{"name": MARK, "extension": {}}]
     try:
         target = file.resolve()
-        _replace(target, yaml.safe_dump(config, sort_keys=False))
+        replace(target, yaml.safe_dump(config, sort_keys=False))
     except OSError as error:
         raise _problem(file, f"cannot be written: {error.strerror}") from None
     try:
@@ -92,18 +92,6 @@ def written(file: Path, text: str) -> Iterator[None]:
                 target.unlink()
         except OSError:
             pass  # it was removed already
-
-
-def _replace(target: Path, text: str) -> None:
-    """Write a file beside its place, and rename it."""
-    descriptor, name = tempfile.mkstemp(prefix=".pumice-dev-", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).replace(target)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _problem(file: Path, what: str) -> UserError:

@@ -47,10 +47,10 @@ async def headers(path: Path) -> dict[str, str]:
     return dict(await (await kubeconfig.load(str(path))).credentials.headers())
 
 
-def client_pair() -> tuple[bytes, bytes]:
+def client_pair(who: str = "jane") -> tuple[bytes, bytes]:
     """A client's certificate and key."""
     key = generate_key()
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "jane")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, who)])
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

@@ -1,6 +1,5 @@
-"""Users of a kubeconfig whose credentials a plugin gives, by the official package."""
+"""Users of a kubeconfig whose credentials a plugin or a provider gives, and renews."""
 
-import asyncio
 import json
 import stat
 import sys
@@ -14,11 +13,13 @@ from pumice.cluster import kubeconfig
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.errors import ApiError
-from pumice.cluster.official import OfficialCredentials
+from pumice.cluster.renewed import RenewedCredentials
 from pumice.cluster.side_loop import call_in, side_loop
 from tests.kit.clocks import FastClock
 from tests.unit.cluster.kubeconfigs import CA, client_pair, encoded, headers, tls_server, write
 from tests.unit.cluster.tiny import TinyApi, status
+
+CREDENTIAL = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ async def test_plugins_are_run_again_after_a_refusal(
     write(file, {"server": api.url}, exec_user(plugin))
     async with Client.connect(file) as client:
         credentials = client.connection.credentials
-        assert isinstance(credentials, OfficialCredentials)
+        assert isinstance(credentials, RenewedCredentials)
         credentials._renewed_at -= 60
         api.answer_next(401, status(401, "Unauthorized"))
         await client.version()
@@ -86,13 +87,13 @@ async def test_plugins_are_run_again_before_their_token_expires(file: Path, plug
     write(file, {"server": "http://x"}, exec_user(plugin, "2030-01-01T00:00:00Z"))
     found = await kubeconfig.load(str(file))
     credentials = found.credentials
-    assert isinstance(credentials, OfficialCredentials)
+    assert isinstance(credentials, RenewedCredentials)
     clock = FastClock(1_893_456_000.0 - 3600)  # an hour before
     credentials._clock = clock
     credentials._renewed_at = -60.0
-    assert dict(await credentials.headers()) == {"authorization": "Bearer token-1"}
+    assert dict(await credentials.headers()) == {"Authorization": "Bearer token-1"}
     clock.now += 3600 - 30
-    assert dict(await credentials.headers()) == {"authorization": "Bearer token-2"}
+    assert dict(await credentials.headers()) == {"Authorization": "Bearer token-2"}
 
 
 async def test_credentials_stay_while_their_plugin_fails(file: Path, plugin: Path) -> None:
@@ -100,17 +101,17 @@ async def test_credentials_stay_while_their_plugin_fails(file: Path, plugin: Pat
     write(file, {"server": "http://x"}, exec_user(plugin, "2030-01-01T00:00:00Z"))
     found = await kubeconfig.load(str(file))
     credentials = found.credentials
-    assert isinstance(credentials, OfficialCredentials)
+    assert isinstance(credentials, RenewedCredentials)
     credentials._clock = clock = FastClock(1_893_456_000.0 - 30)
     credentials._renewed_at = -60.0
     down = file.parent / "down"
     down.touch()
-    assert dict(await credentials.headers()) == {"authorization": "Bearer token-1"}
-    with pytest.raises(ConfigurationError, match="gave no credentials; run the plugin by hand"):
+    assert dict(await credentials.headers()) == {"Authorization": "Bearer token-1"}
+    with pytest.raises(ConfigurationError, match="gave no credentials: it ended with status 1"):
         await found.of_another_thread()
     down.unlink()
     clock.now += 10
-    assert dict(await credentials.headers()) == {"authorization": "Bearer token-2"}
+    assert dict(await credentials.headers()) == {"Authorization": "Bearer token-2"}
 
 
 async def test_another_thread_has_credentials_of_its_own(file: Path, plugin: Path) -> None:
@@ -121,8 +122,8 @@ async def test_another_thread_has_credentials_of_its_own(file: Path, plugin: Pat
         there = await call_in(side, here.of_another_thread)
         assert there.credentials is not here.credentials
         headers = await call_in(side, there.credentials.headers)
-    assert dict(headers) == {"authorization": "Bearer token-2"}
-    assert dict(await here.credentials.headers()) == {"authorization": "Bearer token-1"}
+    assert dict(headers) == {"Authorization": "Bearer token-2"}
+    assert dict(await here.credentials.headers()) == {"Authorization": "Bearer token-1"}
     write(file, {"server": "http://x"}, {"token": "abc"})
     shared = await kubeconfig.load(str(file))
     assert await shared.of_another_thread() is shared
@@ -132,46 +133,9 @@ async def test_a_plugin_may_be_beside_the_kubeconfig(
     file: Path, plugin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(file, {"server": "http://x"}, exec_user(f"./{plugin.name}"))
-    assert await headers(file) == {"authorization": "Bearer token-1"}
+    assert await headers(file) == {"Authorization": "Bearer token-1"}
     monkeypatch.chdir(file.parent)
-    assert await headers(Path(file.name)) == {"authorization": "Bearer token-2"}
-
-
-def oidc_user(url: str, **more: str) -> dict[str, Any]:
-    config = {"client-id": "c", "client-secret": "s", "refresh-token": "r", "idp-issuer-url": url}
-    return {"auth-provider": {"name": "oidc", "config": config | more}}
-
-
-async def _provider(request: web.BaseRequest) -> web.Response:
-    """An OIDC provider."""
-    if request.path.endswith("openid-configuration"):
-        return web.json_response({"token_endpoint": f"https://{request.host}/token"})
-    return web.json_response({"id_token": "fresh", "refresh_token": "next"})
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:kubernetes")
-async def test_a_provider_of_tokens_must_have_a_certificate_of_its_authority(file: Path) -> None:
-    (file.parent / "ca.pem").write_bytes(CA.certificate_pem)
-    async with tls_server(answer=_provider) as url:
-        write(file, {"server": "http://x"}, oidc_user(url))
-        with pytest.raises(ConfigurationError, match="certificate verify failed"):
-            await kubeconfig.load(str(file))
-        write(
-            file, {"server": "http://x"}, oidc_user(url, **{"idp-certificate-authority": "ca.pem"})
-        )
-        assert await headers(file) == {"authorization": "Bearer fresh"}
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:kubernetes")
-async def test_a_provider_that_hangs_up_is_named(file: Path) -> None:
-    def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.close()
-
-    async with await asyncio.start_server(hang_up, "127.0.0.1") as server:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        write(file, {"server": "http://x"}, oidc_user(url))
-        with pytest.raises(ConfigurationError, match="Server disconnected"):
-            await kubeconfig.load(str(file))
+    assert await headers(Path(file.name)) == {"Authorization": "Bearer token-2"}
 
 
 async def test_the_chosen_context_stays_when_another_becomes_the_current_one(
@@ -188,27 +152,120 @@ async def test_the_chosen_context_stays_when_another_becomes_the_current_one(
     found = await kubeconfig.load(str(file))
     write(file, {}, **(more | {"current-context": "b"}))
     credentials = found.credentials
-    assert isinstance(credentials, OfficialCredentials)
+    assert isinstance(credentials, RenewedCredentials)
     await credentials.renew()
-    assert dict(await credentials.headers()) == {"authorization": "Bearer token-2"}
+    assert dict(await credentials.headers()) == {"Authorization": "Bearer token-2"}
     other = await found.of_another_thread()
     assert other.server == "http://a"
-    assert dict(await other.credentials.headers()) == {"authorization": "Bearer token-3"}
+    assert dict(await other.credentials.headers()) == {"Authorization": "Bearer token-3"}
 
 
-async def test_a_plugin_may_answer_with_a_certificate(file: Path) -> None:
-    certificate, key = client_pair()
-    status = {"clientCertificateData": certificate.decode(), "clientKeyData": key.decode()}
-    answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
-    user = exec_user(Path("echo"), json.dumps(answer | {"status": status}))
+async def test_certificates_of_a_plugin_are_renewed(file: Path) -> None:
+    """Before they expire and after a 401; a connection with an earlier one is not used any more."""
+    for number, name in enumerate("abc"):
+        certificate, key = client_pair(name)
+        answer = {
+            "token": "t",
+            "clientCertificateData": certificate.decode(),
+            "clientKeyData": key.decode(),
+            "expirationTimestamp": f"20{number + 3}0-01-01T00:00:00Z",
+        }
+        (file.parent / f"{number}").write_text(json.dumps(CREDENTIAL | {"status": answer}))
+    script = f"cd {file.parent}; n=$(ls ran* 2>/dev/null | wc -l); touch ran$n; cat $n"
+    user = exec_user("sh", "-c", script)
     cluster = {"tls-server-name": "api.test"}
     cluster["certificate-authority-data"] = encoded(CA.certificate_pem)
-    async with tls_server(client_certificates=True) as url:
+    refused = set()
+
+    async def presented(request: web.BaseRequest) -> web.Response:
+        assert request.transport is not None
+        [[(_, name)]] = request.transport.get_extra_info("peercert")["subject"]
+        found = {"name": name, "signed": request.headers["Authorization"]}
+        return web.json_response(found, status=401 if name in refused else 200)
+
+    async with tls_server(client_certificates=True, answer=presented) as url:
         write(file, cluster | {"server": url}, user)
         async with Client.connect(file) as client:
-            assert await client.version() == {"presented": True}
+            credentials = client.connection.credentials
+            assert isinstance(credentials, RenewedCredentials)
+            for _ in range(2):
+                assert await client.version() == {"name": "a", "signed": "Bearer t"}
+            credentials._clock = clock = FastClock(1_893_456_000.0 - 30)
+            credentials._renewed_at = -60.0
+            for _ in range(2):
+                assert (await client.version())["name"] == "b"
+            refused.add("b")
+            clock.now += 20
+            assert (await client.version())["name"] == "c"
+
+
+async def test_a_plugin_is_told_what_it_asks_for_and_does_not_read_what_others_need(
+    file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answer = json.dumps(CREDENTIAL | {"status": {"token": "abc"}})
+    script = f"echo \"$KUBERNETES_EXEC_INFO\" > {file.parent}/info; cat >&2; echo see $A >&2; echo '{answer}'"
+    user = exec_user("sh", "-c", script)
+    user["exec"] |= {"provideClusterInfo": True, "env": [{"name": "A", "value": "b"}]}
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
+    cluster = {"server": "https://x", "tls-server-name": "y", "extensions": [extension]}
+    write(file, cluster | {"certificate-authority-data": encoded(CA.certificate_pem)}, user)
+    assert await headers(file) == {"Authorization": "Bearer abc"}
+    told = {"server": "https://x", "tls-server-name": "y", "config": {"audience": "x"}}
+    told["certificate-authority-data"] = encoded(CA.certificate_pem)
+    expected = {"interactive": False, "cluster": told}
+    assert json.loads((file.parent / "info").read_text())["spec"] == expected
+    assert capfd.readouterr().err == "see b\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"command": None}, "user.exec.command: expected a program, found nothing"),
+        ({"apiVersion": "v1alpha1"}, "user.exec.apiVersion: expected client.*/v1beta1, found"),
+        ({"interactiveMode": "Sure"}, "user.exec.interactiveMode: expected Never, IfAvail"),
+        ({"interactiveMode": "Always"}, "plugin sh needs a terminal"),
+        ({"args": ["-c", 5]}, r"user.exec.args\[1\]: expected a string, found the integer 5"),
+        ({"env": ["A=b"]}, r"user.exec.env\[0\]: expected an object, found the string"),
+        ({"env": [{"name": "A=", "value": ""}]}, "illegal environment variable name"),
+        ({"command": "no-such"}, "cannot be run: No such file or directory$"),
+        (
+            {"command": "no-such", "installHint": "brew it"},
+            'cannot be run: No such file or directory; "brew it"',
+        ),
+        ({"args": ["-c", "exit 3"]}, "gave no credentials: it ended with status 3; run it by"),
+        ({"args": ["-c", "echo {}"]}, "gave no credentials: Object missing required field"),
+        ({"status": {}}, "expected status.token, or status.clientCertificateData and"),
+        ({"status": {"clientKeyData": "k", "token": "t"}}, "expected status.token, or"),
+        ({"status": {"token": 5}}, "Expected `str.*`, got `int` - at `\\$.status.token`"),
+        ({"apiVersion": CREDENTIAL["apiVersion"] + "beta1"}, "apiVersion: expected .*v1beta1"),
+    ],
+)
+async def test_what_is_wrong_with_a_plugin_is_said(
+    file: Path, fields: dict[str, Any], message: str
+) -> None:
+    status = fields.pop("status", {"token": "abc"})
+    script = f"echo '{json.dumps(CREDENTIAL | {'status': status})}'"
+    user = exec_user("sh", "-c", script)
+    user["exec"] |= fields
+    write(file, {"server": "http://x"}, user)
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        await kubeconfig.load(str(file))
+    assert str(file) in str(caught.value)
+
+
+async def test_a_plugin_is_not_run_beside_other_ways_to_sign_in(
+    file: Path, plugin: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(file, {"server": "http://x"}, exec_user(plugin) | {"token": "abc"})
+    assert await headers(file) == {"Authorization": "Bearer abc"}
+    assert caplog.messages == [f"kubeconfig {file}: user.exec has no effect beside user.token"]
+    others: list[dict[str, Any]] = [{"auth-provider": {}}, {"token": "a", "username": "b"}]
+    for more in others:
+        write(file, {"server": "http://x"}, exec_user(plugin) | more)
+        with pytest.raises(ConfigurationError, match="expected one way to sign in, found user"):
+            await kubeconfig.load(str(file))
 
 
 async def test_who_signs_in_by_a_plugin_may_act_for_another(file: Path, plugin: Path) -> None:
     write(file, {"server": "http://x"}, exec_user(plugin) | {"as": "jane"})
-    assert await headers(file) == {"authorization": "Bearer token-1", "Impersonate-User": "jane"}
+    assert await headers(file) == {"Authorization": "Bearer token-1", "Impersonate-User": "jane"}
