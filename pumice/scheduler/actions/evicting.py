@@ -16,7 +16,11 @@ from pumice.scheduler.eviction.settings import (
     EvictionSetting,
     rules_for,
 )
-from pumice.scheduler.eviction.starving_jobs import starving_jobs, waiting_tasks
+from pumice.scheduler.eviction.starving_jobs import (
+    lacking_jobs,
+    starving_jobs,
+    waiting_tasks,
+)
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.placing.domain_queue import seeks_domain
 from pumice.scheduler.session.session import Session
@@ -36,9 +40,11 @@ def evicting(
 def _evict(setting: EvictionSetting, session: Session, arguments: Arguments) -> None:
     """Give every queue its turn, and every gang of it that lacks pods."""
     setting = setting.configured(arguments)
+    if not (lacking := lacking_jobs(session, setting)):
+        return
     search = Search(session, setting)
     unaided: dict[str, list[JobInfo]] = {}
-    lines = starving_jobs(session, search.surveys, setting, unaided)
+    lines = starving_jobs(session, search.surveys, setting, lacking, unaided)
     names = dict.fromkeys([*lines, *unaided])
     if not names:
         return

@@ -25,25 +25,30 @@ INTERVAL = 1.0
 """Seconds between two searches for all gangs."""
 
 
+def lacking_jobs(session: Session, setting: EvictionSetting) -> list[JobInfo]:
+    """Gangs in their queues with pods that wait, without those that exceed all nodes."""
+    waiting = [job for job in _jobs(session, setting.name) if job.counts[PENDING]]
+    return [
+        job
+        for job in session.in_queue(waiting)
+        if not (job.is_too_large or job.key in session.outcomes)
+        or not session.empty_nodes.exceeds_all(job)
+    ]
+
+
 def starving_jobs(
     session: Session,
     surveys: Surveys,
     setting: EvictionSetting,
+    lacking: Sequence[JobInfo],
     unaided: dict[str, list[JobInfo]],
 ) -> dict[str, PriorityQueue[JobInfo]]:
-    """Gangs below their minimum, by open queue.
+    """Those of some gangs that are below their minimum, by open queue.
 
     Those for which no running pod is a candidate, but whose queue may refuse to reclaim, are put into `unaided`.
     """
-    waiting = session.in_queue(_jobs(session, setting.name))
-    jobs = [
-        job
-        for job in waiting
-        if not (job.is_too_large or job.key in session.outcomes)
-        or not session.empty_nodes.exceeds_all(job)
-    ]
     starving = _Starving(session, surveys, setting, unaided)
-    lines = session.answers.by_queue(starving.asked(jobs), starving.takes_part, session.fail)
+    lines = session.answers.by_queue(starving.asked(lacking), starving.takes_part, session.fail)
     return lines if starving.evicts else {}
 
 
@@ -100,7 +105,7 @@ class _Starving:
         """Whether a gang is below its minimum, and others may go for it as far as is known."""
         session, surveys = self._session, self._surveys
         queue = session.state.queues.get(job.queue)
-        if job.key in self._losing or not job.counts[PENDING] or job.group is None:
+        if job.key in self._losing or job.group is None:
             return False  # in the first case its pods went for another gang a moment ago
         if queue is None or not queue.is_open:
             return False
