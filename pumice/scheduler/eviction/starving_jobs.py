@@ -26,14 +26,16 @@ INTERVAL = 1.0
 
 
 def lacking_jobs(session: Session, setting: EvictionSetting) -> list[JobInfo]:
-    """Gangs in their queues with pods that wait, without those that exceed all nodes."""
+    """Gangs in their queues with pods that wait, without those that exceed all nodes; in a fifo queue others wait behind these."""
     waiting = [job for job in _jobs(session, setting.name) if job.counts[PENDING]]
-    return [
-        job
-        for job in session.in_queue(waiting)
-        if not (job.is_too_large or job.key in session.outcomes)
-        or not session.empty_nodes.exceeds_all(job)
-    ]
+    return [job for job in session.in_queue(waiting) if not _is_vain(session, job)]
+
+
+def _is_vain(session: Session, job: JobInfo) -> bool:
+    if not (job.is_too_large or job.key in session.outcomes):
+        return False
+    queue = session.state.queues.get(job.queue)
+    return queue is not None and not queue.is_fifo and session.empty_nodes.exceeds_all(job)
 
 
 def starving_jobs(
