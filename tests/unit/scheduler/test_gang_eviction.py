@@ -221,9 +221,11 @@ def test_gangs_that_find_too_little_are_looked_at_once_for_all_of_their_kind(
         return find(search, domains, *others, **how)
 
     monkeypatch.setattr(Search, "find", finding)
-    running = {"v": ["q", 3, 3, "low", "abc"], "o": ["q", 1, 1, "high", "d"]}
+    running = {"v": ["q", 3, 3, "low", "abc"], "o": ["q", 2, 2, "high", "de"]}
     waiting = {name: ["q", 4, 4, "high"] for name in ("p", "p2", "p3")}
-    scenario = scenario_of({"gangs": running | waiting | {"larger": ["q", 5, 5, "high"]}})
+    nodes = [[name, 1, "11Gi"] for name in "abcde"]
+    gangs = running | waiting | {"larger": ["q", 5, 5, "high"]}
+    scenario = scenario_of({"nodes": nodes, "gangs": gangs})
     result = scenario.cycle()
     assert (sorted(sought), result.evicted) == (["larger", "p"], [])
     why = "even without the 3 pods that may go, nodes would hold 3 of 4 pods"

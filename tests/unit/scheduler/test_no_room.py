@@ -153,12 +153,13 @@ def test_no_victims_are_sought_where_no_running_pod_is_a_candidate() -> None:
     def searches(running: int) -> int:
         scenario = Scenario(
             {
-                "nodes": [["n1", 4, "8Gi"]],
+                "nodes": [["n1", 24, "8Gi"]],
                 "podgroups": [
                     ["ns", "old", "default", 1, "Running"],
                     *(["ns", f"g{i}", "default", 1, "Inqueue"] for i in range(20)),
                 ],
                 "pods": [
+                    ["ns", "other", "n1", "Running", 20, "1Gi", ""],
                     *(["ns", f"r{i}", "n1", "Running", 1, "1Gi", "old"] for i in range(running)),
                     *(["ns", f"p{i}", "", "Pending", 5 + i, "1Gi", f"g{i}"] for i in range(20)),
                 ],
