@@ -36,13 +36,15 @@ class PlainKind:
     Attributes:
         job: One of them, complete.
         group_spec: The spec of their PodGroups, once one was made.
+        pods: The first pod of each task that has no partitions, of the last Job, by task.
     """
 
-    __slots__ = ("group_spec", "job")
+    __slots__ = ("group_spec", "job", "pods")
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.group_spec: Raw | None = None
+        self.pods: dict[str, Pod] = {}
 
 
 class ControlledJob:

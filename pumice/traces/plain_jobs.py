@@ -14,8 +14,8 @@ from pumice.api import keys
 from pumice.api.failures import grouped, with_failures
 from pumice.api.jobs import Job, Task
 from pumice.api.messages import shortened
-from pumice.api.meta import ObjectMeta, Raw, controller_of
-from pumice.api.names import pod_name
+from pumice.api.meta import ObjectMeta, Raw, controller_of, format_time
+from pumice.api.names import pod_group_name, pod_name
 from pumice.api.pods import Pod
 from pumice.controller.jobs import job_group
 from pumice.controller.jobs.phases import COMPLETED, PENDING, RUNNING, SOFT, NextPhase, judge
@@ -84,7 +84,7 @@ def put_off(
     elif stage == _HAS_GROUP and not job.pods and _is_admitted(job):
         named = _named(job, kind)
         for task in named.tasks:
-            _create_pods(named, task, job, execution, changes, now)
+            _create_pods(named, task, job, kind, execution, changes, now)
     elif stage != _HAS_PODS or not (_all_run(job, kind) and _are_own(job)):
         return False
     job.seen.append(seen)
@@ -95,18 +95,47 @@ def _create_pods(
     named: Job,
     task: Task,
     job: ControlledJob,
+    kind: PlainKind,
     execution: PlanExecution,
     changes: ControllerChanges,
     now: float,
 ) -> None:
-    """Create the pods of a task; only their partition, if they have one, does not follow from the first one and their index."""
-    first: Pod | None = None
-    for index in range(task.size):
-        if first is None or task.partition_policy is not None:
-            pod = build(named, task, index, _as_it_is)
-            first = execution.create_pod(pod, job, changes, now)
+    """Create the pods of a task; only their partition, if they have one, does not follow from one of them, their Job and their index."""
+    if task.partition_policy is not None:
+        for index in range(task.size):
+            execution.create_pod(build(named, task, index, _as_it_is), job, changes, now)
+    elif task.size:
+        known = kind.pods.get(task.name)
+        if known is None:
+            first = execution.created(build(named, task, 0, _as_it_is), job, now)
         else:
+            first = of_another_job(known, named, task, now)
+        kind.pods[task.name] = first
+        execution.add_pod(first, job, changes)
+        for index in range(1, task.size):
             execution.add_pod(replica(first, named, task, index), job, changes)
+
+
+def of_another_job(pod: Pod, job: Job, task: Task, now: float) -> Pod:
+    """The first pod of a task without partitions, from that of another Job of its kind."""
+    meta, own = pod.metadata, job.metadata
+    name, of_job = pod_name(own.name, task.name, 0), {keys.JOB_NAME: own.name}
+    of_pod = of_job | {
+        keys.GROUP_NAME: pod_group_name(own.name, own.uid),
+        keys.TEMPLATE_UID: f"{own.name}-{task.name}",
+    }
+    meta = replace(
+        meta,
+        name=name,
+        uid=f"{meta.namespace}-{name}",
+        creation_timestamp=format_time(now),
+        labels=(meta.labels or {}) | of_job,
+        annotations=(meta.annotations or {}) | of_pod,
+        owner_references=[
+            replace(each, name=own.name, uid=own.uid) for each in meta.owner_references or ()
+        ],
+    )
+    return replace(pod, metadata=meta)
 
 
 def replica(first: Pod, job: Job, task: Task, index: int) -> Pod:

@@ -132,15 +132,26 @@ class PlanExecution:
         born = {"creationTimestamp": created} if created else {}
         self._put_group(job, manifest | {"metadata": manifest["metadata"] | born}, changes)
 
+    def created(self, manifest: Raw, job: ControlledJob, now: float) -> Pod:
+        """A pod as the API server would show it: with a uid, a creation time and a phase."""
+        pod = self._admitted(manifest)
+        meta = pod["metadata"]
+        stamps = {
+            "uid": f"{meta.get('namespace')}-{meta['name']}",
+            "creationTimestamp": format_time(now),
+        }
+        return Pod(
+            metadata=msgspec.convert(stamps | meta, ObjectMeta),
+            spec=self._spec(pod["spec"], job),
+            status=_PENDING,
+        )
+
     def create_pod(
         self, manifest: Raw, job: ControlledJob, changes: ControllerChanges, now: float
-    ) -> Pod | None:
-        """Create a pod, as the API server would show it; None if its name is taken."""
-        if key_in(manifest) in self.taken:
-            return None
-        pod = self._created(manifest, job, now)
-        self.add_pod(pod, job, changes)
-        return pod
+    ) -> None:
+        """Create a pod, as the API server would show it, unless its name is taken."""
+        if key_in(manifest) not in self.taken:
+            self.add_pod(self.created(manifest, job, now), job, changes)
 
     def add_pod(self, pod: Pod, job: ControlledJob, changes: ControllerChanges) -> None:
         """Add a pod as the API server shows it, unless its name is taken."""
@@ -167,20 +178,6 @@ class PlanExecution:
             changes.groups[key] = None
         else:
             job.objects = [each for each in job.objects if not _is(each, step.kind, step.name)]
-
-    def _created(self, manifest: Raw, job: ControlledJob, now: float) -> Pod:
-        """A pod as the API server would show it: with a uid, a creation time and a phase."""
-        pod = self._admitted(manifest)
-        meta = pod["metadata"]
-        stamps = {
-            "uid": f"{meta.get('namespace')}-{meta['name']}",
-            "creationTimestamp": format_time(now),
-        }
-        return Pod(
-            metadata=msgspec.convert(stamps | meta, ObjectMeta),
-            spec=self._spec(pod["spec"], job),
-            status=_PENDING,
-        )
 
     def _spec(self, raw: Raw, job: ControlledJob) -> PodSpec:
         """The spec of a pod; pods of a Job whose specs are equal share one."""

@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api import keys
-from pumice.api.jobs import Job
+from pumice.api.jobs import Job, Task
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import PodPriorities, PriorityClass
+from pumice.api.pods import Pod
 from pumice.controller.jobs.pods import build
 from pumice.controller.jobs.subject import read
 from pumice.traces import submission
 from pumice.traces.controlled_job import ControlledJob
-from pumice.traces.plain_jobs import is_plain, replica
-from pumice.traces.plan_execution import ControllerChanges, PlanExecution
+from pumice.traces.plain_jobs import is_plain, of_another_job, replica
+from pumice.traces.plan_execution import PlanExecution
 from pumice.traces.records import Past
 from pumice.traces.trace import TraceJob
 from tests.kit.builders import job as manifest_of
@@ -80,19 +81,22 @@ def test_the_pods_of_a_task_are_as_if_each_was_built() -> None:
     template = {"labels": {"a": "b"}, "annotations": {keys.TASK_INDEX: "of a user"}}
     worker = task("w", 3, cpu="1")
     worker["template"] |= {"metadata": template}
-    job = read(manifest_of("a", [task("v", 2), worker], priorityClassName="high"))
+    one, other = (
+        read(manifest_of(name, [task("v", 2), worker], priorityClassName="high"))
+        for name in ("one", "other")
+    )
     classes = [PriorityClass(metadata=ObjectMeta(name="high"), value=7)]
-    for each in job.tasks:
-        execution = PlanExecution(lambda pod: pod, PodPriorities(classes))
-        owner, changes = ControlledJob(msgspec.to_builtins(job), {}), ControllerChanges()
-        made = [
-            execution.create_pod(
-                build(job, each, index, lambda *given: given[2]), owner, changes, 1e9
-            )
-            for index in range(each.size)
-        ]
-        assert made[0] is not None
-        assert made == [replica(made[0], job, each, index) for index in range(each.size)]
+    execution = PlanExecution(lambda pod: pod, PodPriorities(classes))
+
+    def built(job: Job, each: Task, index: int, now: float) -> Pod:
+        owner = ControlledJob(msgspec.to_builtins(job), {})
+        return execution.created(build(job, each, index, lambda *given: given[2]), owner, now)
+
+    for each in one.tasks:
+        first = built(one, each, 0, 1e9)
+        for index in range(1, each.size):
+            assert replica(first, one, each, index) == built(one, each, index, 1e9)
+        assert of_another_job(first, other, each, 2e9) == built(other, each, 0, 2e9)
 
 
 def kinds() -> Iterator[tuple[str, bool, Job]]:
