@@ -40,6 +40,10 @@ NODE_SELECTOR, NODE_AFFINITY, TOLERATIONS = "nodeSelector", "affinity.nodeAffini
 """Fields with rules about nodes, as `hard_rules` names them."""
 
 
+_MOST_KNOWN, _LONGEST_KNOWN = 256, 4 * 1024
+"""How many specs are remembered, and bytes of the longest of these."""
+
+
 class Need(NamedTuple):
     """One resource that a node must have room for."""
 
@@ -157,6 +161,7 @@ class ShapeTable:
         self._unknown: dict[ShapeKey, int] = {}
         self._next = 0
         self._last: tuple[PodSpec, _Asked] | None = None
+        self._known: dict[bytes, _Asked] = {}
         self._width = len(axis)
 
     def __len__(self) -> int:
@@ -192,12 +197,23 @@ class ShapeTable:
         return shape
 
     def _asked(self, spec: PodSpec, status: PodStatus) -> "_Asked":
-        """What a spec asks for; pods of a gang come one after the other, with specs that differ in their nodes at most."""
+        """What a spec asks for.
+
+        Pods of a gang come one after the other, with specs that differ in their nodes at most; pods of gangs that are alike come between others.
+        """
         if status.container_statuses or status.init_container_statuses or status.resources:
             return _Asked.of(spec, status)
         bare = msgspec.structs.replace(spec, node_name="") if spec.node_name else spec
         if self._last is None or self._last[0] != bare:
-            self._last = bare, _Asked.of(bare, None)
+            text = _ENCODER.encode(bare)
+            asked = self._known.get(text)
+            if asked is None:
+                asked = _Asked.of(bare, None)
+                if len(self._known) == _MOST_KNOWN:
+                    self._known.clear()
+                if len(text) <= _LONGEST_KNOWN:
+                    self._known[text] = asked
+            self._last = bare, asked
         return self._last[1]
 
     def _vector(self, key: ShapeKey) -> Ints:

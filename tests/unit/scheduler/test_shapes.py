@@ -1,5 +1,6 @@
 """Pod shapes: exact columns, and one shape for pods that differ in their names only."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ import pytest
 
 from pumice.api.pods import Pod, PodSpec, PodStatus
 from pumice.scheduler.model.axis import LARGEST, SCORED_CPU, SCORED_MEMORY, Axis
-from pumice.scheduler.model.shapes import ShapeTable
+from pumice.scheduler.model.shapes import PodShape, ShapeTable
 from tests.kit.counting import calls
 from tests.unit.scheduler.scenarios import Scenario, case_id, load_cases
 
@@ -63,6 +64,25 @@ def test_a_spec_is_read_once_for_pods_that_differ_in_their_nodes() -> None:
     status = msgspec.convert({"phase": "Running", "containerStatuses": [runs]}, PodStatus)
     assert table.intern(Pod(spec=on[0].spec, status=status)) is not shape
     assert table.intern(on[0]) is shape
+
+
+def test_a_spec_is_read_once_for_pods_that_come_between_others() -> None:
+    """So many specs are remembered, unless they are long."""
+    table = ShapeTable(Axis())
+
+    def intern(cpu: int, image: str = "") -> PodShape:
+        container = {"name": "c", "image": image, "resources": {"requests": {"cpu": cpu}}}
+        return table.intern(Pod(spec=msgspec.convert({"containers": [container]}, PodSpec)))
+
+    shapes = [intern(cpu) for cpu in (1, 2)]
+    known = calls(partial(intern, 1))
+    long = "a" * 4096
+    assert intern(2, long) is shapes[1]
+    assert calls(partial(intern, 1, long)) > known + 10, "it is read"
+    for cpu in range(1, 600):
+        intern(cpu)
+    assert calls(partial(intern, 1)) > known + 10
+    assert [intern(cpu) for cpu in (1, 2)] == shapes
 
 
 def test_containers_without_requests_are_scored_with_a_little() -> None:
