@@ -14,12 +14,10 @@ plugins let in (`room`), and plugins keep out another one that is like it.
 
 from collections.abc import Collection, Hashable, Iterable, Sequence, Sized
 from contextlib import suppress
-from typing import TypeVar
 
 import numpy as np
 
 from pumice.scheduler.model.axis import Bools, Ints
-from pumice.scheduler.model.free_room import Kinds, Needs
 from pumice.scheduler.model.jobs import JobInfo
 from pumice.scheduler.model.nodes import NodeTable
 from pumice.scheduler.model.shapes import PodShape
@@ -28,9 +26,7 @@ from pumice.scheduler.session.node_rankings import NodeRankings
 from pumice.scheduler.state.watched_cluster import ClusterState
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import Bound, Cause, Parked, likeness
-from pumice.scheduler.waiting.wanted import WantedKinds
-
-T = TypeVar("T")
+from pumice.scheduler.waiting.wanted import Places, WantedKinds
 
 _ANY, _DOMAIN = int(Cause.ANY), int(Cause.DOMAIN)
 
@@ -233,21 +229,15 @@ class _RoomBounds:
             touched: Rows that the session changes; it grows.
             rankings: Tell which nodes the fixed filters allow.
         """
-        self._numbers = sorted({each.glance[0] for each in woken if each.glance})
-        self._wanted = wanted
-        self._kinds = wanted.kinds(self._numbers)
-        self._table = table
         self._touched = touched
         self._rankings = rankings
-        self._everywhere = self._places(None)
+        self._everywhere = wanted.places(
+            table, {each.glance[0] for each in woken if each.glance is not None}
+        )
         self._seen = len(touched)
         self._counts: dict[
-            int, tuple[Bools, _Places]
+            int, tuple[Bools, Places]
         ] = {}  # with the mask, so that its id stays its own
-
-    def _places(self, mask: Bools | None) -> "_Places":
-        totals = self._numbers, self._kinds, self._wanted
-        return _Places(*totals, self._table, self._touched, mask)
 
     def lack(self, bounds: Iterable[Bound], queue: str) -> bool:
         """Whether there is room for fewer pods of a gang in a queue than it requires.
@@ -275,7 +265,7 @@ class _RoomBounds:
                 some.follow()
         return self._everywhere.totals
 
-    def suiting(self, shapes: tuple[PodShape, ...], queue: str) -> "_Places | None":
+    def suiting(self, shapes: tuple[PodShape, ...], queue: str) -> Places | None:
         """Places on the nodes that suit each of a few shapes; None if these are all nodes, or it is not known."""
         if len(shapes) > _FEW:
             return None
@@ -287,94 +277,7 @@ class _RoomBounds:
         if known is None:
             if len(self._counts) == _FEW:
                 return None
-            known = mask, self._everywhere if mask.all() else self._places(mask)
+            known = mask, self._everywhere if mask.all() else self._everywhere.among(mask)
             self._counts[id(mask)] = known
         found = known[1]
         return None if found is self._everywhere else found
-
-
-class _Places:
-    """How many pods of several kinds fit on some nodes, followed while a session decides.
-
-    Attributes:
-        totals: Places for pods of the kinds, by their numbers.
-    """
-
-    def __init__(
-        self,
-        numbers: Sequence[int],
-        kinds: Kinds,
-        wanted: WantedKinds,
-        table: NodeTable,
-        touched: Sequence[int],
-        mask: Bools | None,
-    ) -> None:
-        self._kinds = kinds
-        self._wanted = wanted
-        self._table = table
-        self._touched = touched
-        self._mask = mask
-        self._seen = len(touched)
-        self._most: list[int] | None = None
-        self._free = self._look(slice(len(table)))
-        self.totals = dict(zip(numbers, self._count(kinds), strict=True))
-        self._others: dict[Needs, int] = {}
-
-    def count(self, needs: Needs) -> int:
-        """Places for pods of a kind."""
-        found = self.totals.get(self._wanted.number(needs))
-        if found is None:
-            found = self._others.get(needs)
-        if found is None:
-            if self._most is None:
-                self._most = self._free.max(axis=0, initial=0).tolist()
-            most = self._most
-            if any(column >= len(most) or amount > most[column] for column, amount in needs):
-                return 0
-            found = self._others[needs] = self._count(Kinds.of([needs]))[0]
-        return found
-
-    def _count(self, kinds: Kinds) -> list[int]:
-        """Places on all nodes; those that have too little for each kind are left out first."""
-        if not len(kinds.amounts):
-            return []
-        fits = np.ones(len(self._free), dtype=np.bool_)
-        least = kinds.amounts.min(axis=0).tolist()
-        for column, amount in zip(kinds.columns, least, strict=True):
-            if amount:
-                fits &= self._free[:, column] >= amount
-        if not fits.any():
-            return [0] * len(kinds.amounts)
-        found: list[int] = kinds.places(self._free[fits]).sum(axis=1).tolist()
-        return found
-
-    def follow(self) -> None:
-        """Take in what was decided or undone since the last call."""
-        rows = np.array(sorted(set(self._touched[self._seen :])), dtype=np.int64)
-        self._seen = len(self._touched)
-        now = self._look(rows)
-        changed = (now != self._free[rows]).any(axis=1)
-        if not changed.any():
-            return
-        rows, now = rows[changed], now[changed]
-        before_and_now = np.concatenate((self._free[rows], now))
-        self.totals = _moved(self.totals, self._kinds, before_and_now)
-        if self._others:
-            self._others = _moved(self._others, Kinds.of(list(self._others)), before_and_now)
-        self._free[rows] = now
-        self._most = None
-
-    def _look(self, rows: slice | Ints) -> Ints:
-        """What is free on nodes, without negative amounts; nothing on those that the mask leaves out."""
-        free: Ints = np.maximum(self._table.free(rows), 0)
-        if self._mask is not None:
-            free[~self._mask[rows]] = 0
-        return free
-
-
-def _moved(totals: dict[T, int], kinds: Kinds, free: Ints) -> dict[T, int]:
-    """Places for pods of kinds after rows have changed: `free` has them as they were, and then as they are."""
-    found = kinds.places(free)
-    half = len(free) // 2
-    more = found[:, half:].sum(axis=1) - found[:, :half].sum(axis=1)
-    return {key: totals[key] + each for key, each in zip(totals, more.tolist(), strict=True)}

@@ -159,13 +159,14 @@ class ParkedGangs:
 
     def park(self, key: str, parked: Parked | None) -> None:
         """Note why a gang waits that was just tried; None if it is to be tried in every cycle."""
-        self.wake(key)
-        if parked is None:
-            return
-        self.gangs[key] = parked
-        if parked.bounds:
+        if (
+            parked is not None and parked.bounds
+        ):  # counted first, so that a kind that it had before stays one
             first = parked.bounds[0]
             parked.glance = self.wanted.use(first.needs), first.required
+        self.wake(key)
+        if parked is not None:
+            self.gangs[key] = parked
 
     def begin(
         self,

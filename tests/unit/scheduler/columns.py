@@ -14,6 +14,7 @@ from pumice.scheduler.model.tasks import (
     SchedulingStatus,
     TaskInfo,
 )
+from pumice.scheduler.waiting.wanted import Places
 
 
 def dump(state: ClusterState) -> dict[str, Any]:
@@ -168,7 +169,7 @@ def check_sums(state: ClusterState) -> None:
 
 
 def check_waiting(state: ClusterState) -> None:
-    """The order of the gangs that wait, and what those ask for that are parked, equal what is found anew."""
+    """The order of the gangs that wait, what those ask for that are parked, and the places for that equal what is found anew."""
     assert state.gangs.waiting_keys == sorted(state.gangs.waiting)
     parked = state.parked.gangs.values()
     bounds = [(each.glance, each.bounds[0]) for each in parked if each.bounds]
@@ -182,7 +183,10 @@ def check_waiting(state: ClusterState) -> None:
         columns, amounts = state.parked.wanted.kinds([number])
         taken = zip(columns, amounts[0].tolist(), strict=True)
         assert sorted(bound.needs) == list(taken)
-    assert len(set(numbers.values())) == len(numbers) == len(state.parked.wanted)
+    wanted, kinds = state.parked.wanted, sorted(numbers.values())
+    assert len(set(kinds)) == len(numbers) == len(wanted)
+    found = wanted.places(state.nodes, kinds).totals
+    assert {kind: found[kind] for kind in kinds} == Places(wanted, state.nodes, kinds).totals
 
 
 def charged_to(state: ClusterState, job: JobInfo, task: TaskInfo) -> str | None:

@@ -21,7 +21,7 @@ from pumice.scheduler.session.refused_before import RefusedBefore
 from pumice.scheduler.specs import PluginSpec
 from pumice.scheduler.view import SessionView
 from pumice.scheduler.waiting.parked import RENEWALS_PER_CYCLE, Cause
-from pumice.scheduler.waiting.wanted import WantedKinds
+from pumice.scheduler.waiting.wanted import Places, WantedKinds
 from tests.kit.examples import examples
 from tests.unit.scheduler.columns import check_waiting
 from tests.unit.scheduler.scenarios import (
@@ -285,6 +285,19 @@ def test_what_gangs_ask_for_is_noted_once_and_compared_together_with_the_nodes_t
     assert len(scenario.cycle(NOW).binds) == 1
     assert 0 < calls.count("use") <= RENEWALS_PER_CYCLE + 1
     assert 0 < calls.count("fixed") <= WAITING // 4
+
+
+def test_places_are_counted_again_only_on_nodes_that_have_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scenario = _crowd(Counting(**OF_NODES), 3, equal=False)
+    calls: list[str] = []
+    for name in ("__init__", "follow"):
+        monkeypatch.setattr(Places, name, _counted(calls, name, getattr(Places, name)))
+    for number in range(3):
+        scenario.state.remove_pod("ns", f"r-{number}")
+        scenario.cycle(NOW + number)
+    assert (calls.count("__init__"), calls.count("follow") > 1) == (1, True)
 
 
 def _counted(calls: list[str], name: str, call: Callable[..., Any]) -> Callable[..., Any]:
