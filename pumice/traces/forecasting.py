@@ -11,6 +11,7 @@ import msgspec
 
 from pumice.api import keys
 from pumice.api.jobs import Job
+from pumice.api.messages import counted
 from pumice.api.meta import Raw, format_time, parse_time
 from pumice.api.names import pod_group_name
 from pumice.api.podgroups import PodGroup
@@ -148,7 +149,7 @@ class _Future:
         owners: dict[str, Job] = {}
         self._gangs: dict[str, str] = {}
         self.waiting = self._starts.minimums
-        self._unknown = 0
+        self._unknown = self._overdue = 0
         for raw, job in jobs:
             meta = job.metadata
             key = f"{meta.namespace}/{pod_group_name(meta.name, meta.uid)}"
@@ -194,9 +195,11 @@ class _Future:
                 self._starts.endless.add(group.metadata.key)
             return
         self._cluster.expect_gang(group.metadata.key, Ending(duration))
+        self._overdue += any(begun + duration <= now for begun in starts)
         for begun, names in sorted(starts.items()):
-            left = Ending(max(begun + duration - now, 0.0))
-            self._cluster.set_end(names, 0.0, left)
+            left = begun + duration - now
+            # What should have ended is still there now.
+            self._cluster.set_end(names, 0.0, Ending(left if left > 0 else _SOON))
 
     def until_started(self, names: Iterable[str], limit: float) -> float | None:
         """Run until Jobs have started; returns the moment at which the time for that was over, if it was."""
@@ -225,8 +228,13 @@ class _Future:
         """What is known of a Job then."""
         start = self._starts.first.get(key)
         if start is not None:
-            when = "now" if start < _SOON else f"in about {_about(start)}"
-            return StartForecast(rounded(start), f"starts {when} (if nothing changes)")
+            if start < _SOON:
+                return StartForecast(rounded(start), "starts now (if nothing changes)")
+            late = ""
+            if self._overdue:
+                late = f", and {counted(self._overdue, 'gang')} that should have ended by now will end at once"
+            message = f"starts in about {_about(start)} (if nothing changes{late})"
+            return StartForecast(rounded(start), message)
         if reached is not None:
             return StartForecast(
                 None, f"starts in more than {_about(reached)}; no more is computed"

@@ -153,6 +153,30 @@ def test_a_job_that_fits_starts_now_and_one_that_never_does_is_told_so() -> None
     assert found["default/large"].message.startswith("does not start")
 
 
+def test_what_should_have_ended_is_still_there() -> None:
+    """So a Job does not start now that waits for it; one that is tried does not fit now either."""
+    jobs = [
+        stored("runs", phase="Running", duration="5m"),
+        stored("first", phase="Pending", duration="3m"),
+        stored("second", phase="Pending"),
+    ]
+    late = "(if nothing changes, and 1 gang that should have ended by now will end at once)"
+    assert forecasts(jobs, "runs") == {
+        "default/first": StartForecast(1.0, f"starts in about 1 s {late}"),
+        "default/second": StartForecast(181.0, f"starts in about 3 min {late}"),
+    }
+    group, raw = running("runs")
+    objects = ClusterObjects(
+        nodes=[msgspec.convert(NODE, Node)],
+        queues=[msgspec.convert(queue("default"), Queue)],
+        pod_groups=[msgspec.convert(group, PodGroup)],
+        pods=[msgspec.convert(raw, Pod)],
+    )
+    known = ForecastCluster(objects, jobs[:1], load_config(), registry(), NOW)
+    told, pods = known.trial(stored("new", phase=""), lambda: 0.0, 60.0)
+    assert (told.seconds, pods) == (1.0, 0)
+
+
 def test_moments_are_told_to_the_microsecond(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}.NOW", NOW + 0.1)
     jobs = [stored("runs", phase="Running", duration="50m"), stored("next", phase="Pending")]
