@@ -73,6 +73,8 @@ def replace(target: Path, text: str, like: os.stat_result | None = None) -> None
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(text)
+            stream.flush()
+            os.fsync(descriptor)
             if like is not None:
                 os.fchown(descriptor, like.st_uid, like.st_gid)
                 os.fchmod(descriptor, like.st_mode & 0o7777)
@@ -103,9 +105,9 @@ def joined(*parts: Mapping[str, str]) -> CIMultiDict[str]:
     for part in parts:
         headers.extend(part)
     for name, value in headers.items():
-        if re.search("[\r\n\0]", value):
+        if re.search("[\r\n\0\ud800-\udfff]", value):
             raise ValueError(
-                f"{name}: expected one line of text, found a line break or a zero byte in it"
+                f"{name}: expected one line of text, found a line break, a zero byte or half a character"
             )
     return headers
 

@@ -3,7 +3,6 @@
 https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 """
 
-import json
 import os
 from asyncio.subprocess import DEVNULL, PIPE, create_subprocess_exec
 from datetime import datetime
@@ -65,15 +64,15 @@ async def run(user: Entry, cluster: Fields) -> Granted:
             file, "user.exec.env", check(file, f"user.exec.env[{index}]", dict, each)
         )
         environ[variable.get("name", "")] = variable.get("value", "")
-    environ["KUBERNETES_EXEC_INFO"] = json.dumps(asked)
     try:
+        environ["KUBERNETES_EXEC_INFO"] = msgspec.json.encode(asked).decode()
         answer = await _output([command, *settings.get("args", ())], environ, spec["interactive"])
         found = msgspec.json.decode(answer, type=_Credential)
         return _granted(found, settings["apiVersion"])
     except OSError as error:
         hint = f"; {quoted(settings['installHint'])}" if "installHint" in settings else ""
         raise ConfigurationError(f"{where} cannot be run: {error.strerror}{hint}") from error
-    except (ConfigurationError, msgspec.DecodeError) as error:
+    except (ConfigurationError, msgspec.DecodeError, TypeError, OverflowError) as error:
         raise ConfigurationError(
             f"{where} gave no credentials: {error}; run it by hand to see why"
         ) from error

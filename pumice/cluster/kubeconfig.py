@@ -193,9 +193,9 @@ def _credentials(user: Entry, extra: Mapping[str, str]) -> Credentials | None:
     """How the user signs in; None if by a plugin or a provider, which count less than all else, as for kubectl."""
     file, fields = user
     tokens, names, pair, asked = (
-        [f"user.{key}" for key in keys.split() if key in fields] for keys in _WAYS
+        [f"user.{key}" for key in keys.split() if fields.get(key, "") != ""] for keys in _WAYS
     )
-    if (tokens and names) or len(asked) > 1:
+    if (tokens and names) or len(asked) > 1 or names == ["user.password"]:
         found = ", ".join(tokens + names + asked)
         raise ConfigurationError(f"kubeconfig {file}: expected one way to sign in, found {found}")
     given = tokens + names + (pair if "exec" in fields else [])

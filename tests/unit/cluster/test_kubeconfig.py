@@ -25,6 +25,7 @@ MAIN = "current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}
     [
         ({"token": "abc"}, {"Authorization": "Bearer abc"}),
         ({"tokenFile": "token.txt"}, {"Authorization": "Bearer from-file"}),
+        ({"token": "abc", "tokenFile": "token.txt"}, {"Authorization": "Bearer from-file"}),
         ({"username": "me", "password": "pw"}, {"Authorization": "Basic bWU6cHc="}),
         (
             {"token": "abc", "as": "jane"},
@@ -164,6 +165,24 @@ def test_what_is_wrong_with_a_file_is_said(file: Path, text: str, message: str) 
             {"insecure-skip-tls-verify": "false"},
             {},
             'cluster.insecure-skip-tls-verify: expected a boolean, found the string "false"',
+        ),
+        (
+            {"proxy-url": "socks5://x:1"},
+            {},
+            'cluster.proxy-url: expected http://HOST:PORT or https://HOST:PORT, found "socks5://x:1"',
+        ),
+        (
+            {
+                "insecure-skip-tls-verify": True,
+                "certificate-authority-data": encoded(CA.certificate_pem),
+            },
+            {},
+            "cluster.insecure-skip-tls-verify: expected no certificate-authority beside it",
+        ),
+        (
+            {"certificate-authority": "a", "certificate-authority-data": "YQ=="},
+            {},
+            "expected certificate-authority or certificate-authority-data, found both",
         ),
         ({}, {"as-groups": "dev"}, 'user.as-groups: expected a list, found the string "dev"'),
         (

@@ -3,6 +3,7 @@
 import json
 import stat
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -206,11 +207,14 @@ async def test_a_plugin_is_told_what_it_asks_for_and_does_not_read_what_others_n
     script = f"echo \"$KUBERNETES_EXEC_INFO\" > {file.parent}/info; cat >&2; echo see $A >&2; echo '{answer}'"
     user = exec_user("sh", "-c", script)
     user["exec"] |= {"provideClusterInfo": True, "env": [{"name": "A", "value": "b"}]}
-    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
+    extension = {
+        "name": "client.authentication.k8s.io/exec",
+        "extension": {"since": date(2030, 1, 1)},
+    }
     cluster = {"server": "https://x", "tls-server-name": "y", "extensions": [extension]}
     write(file, cluster | {"certificate-authority-data": encoded(CA.certificate_pem)}, user)
     assert await headers(file) == {"Authorization": "Bearer abc"}
-    told = {"server": "https://x", "tls-server-name": "y", "config": {"audience": "x"}}
+    told = {"server": "https://x", "tls-server-name": "y", "config": {"since": "2030-01-01"}}
     told["certificate-authority-data"] = encoded(CA.certificate_pem)
     expected = {"interactive": False, "cluster": told}
     assert json.loads((file.parent / "info").read_text())["spec"] == expected
@@ -220,6 +224,7 @@ async def test_a_plugin_is_told_what_it_asks_for_and_does_not_read_what_others_n
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        ({}, "gave no credentials: Only dicts with"),
         ({"command": None}, "user.exec.command: expected a program, found nothing"),
         ({"apiVersion": "v1alpha1"}, "user.exec.apiVersion: expected client.*/v1beta1, found"),
         ({"interactiveMode": "Sure"}, "user.exec.interactiveMode: expected Never, IfAvail"),
@@ -234,6 +239,7 @@ async def test_a_plugin_is_told_what_it_asks_for_and_does_not_read_what_others_n
         ),
         ({"args": ["-c", "exit 3"]}, "gave no credentials: it ended with status 3; run it by"),
         ({"args": ["-c", "echo {}"]}, "gave no credentials: Object missing required field"),
+        ({"args": ["-c", "echo x"]}, "gave no credentials: JSON is malformed"),
         ({"status": {}}, "expected status.token, or status.clientCertificateData and"),
         ({"status": {"clientKeyData": "k", "token": "t"}}, "expected status.token, or"),
         ({"status": {"token": 5}}, "Expected `str.*`, got `int` - at `\\$.status.token`"),
@@ -243,11 +249,15 @@ async def test_a_plugin_is_told_what_it_asks_for_and_does_not_read_what_others_n
 async def test_what_is_wrong_with_a_plugin_is_said(
     file: Path, fields: dict[str, Any], message: str
 ) -> None:
-    status = fields.pop("status", {"token": "abc"})
+    status = fields.get("status", {"token": "abc"})
     script = f"echo '{json.dumps(CREDENTIAL | {'status': status})}'"
     user = exec_user("sh", "-c", script)
-    user["exec"] |= fields
-    write(file, {"server": "http://x"}, user)
+    user["exec"] |= {"provideClusterInfo": True} | {
+        k: v for k, v in fields.items() if k != "status"
+    }
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {None: 1}}
+    cluster = {"server": "http://x"} | ({} if fields else {"extensions": [extension]})
+    write(file, cluster, user)
     with pytest.raises(ConfigurationError, match=message) as caught:
         await kubeconfig.load(str(file))
     assert str(file) in str(caught.value)
@@ -256,10 +266,16 @@ async def test_what_is_wrong_with_a_plugin_is_said(
 async def test_a_plugin_is_not_run_beside_other_ways_to_sign_in(
     file: Path, plugin: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    write(file, {"server": "http://x"}, exec_user(plugin) | {"token": ""})
+    assert await headers(file) == {"Authorization": "Bearer token-1"}
     write(file, {"server": "http://x"}, exec_user(plugin) | {"token": "abc"})
     assert await headers(file) == {"Authorization": "Bearer abc"}
     assert caplog.messages == [f"kubeconfig {file}: user.exec has no effect beside user.token"]
-    others: list[dict[str, Any]] = [{"auth-provider": {}}, {"token": "a", "username": "b"}]
+    others: list[dict[str, Any]] = [
+        {"auth-provider": {}},
+        {"token": "a", "username": "b"},
+        {"password": "a"},
+    ]
     for more in others:
         write(file, {"server": "http://x"}, exec_user(plugin) | more)
         with pytest.raises(ConfigurationError, match="expected one way to sign in, found user"):
