@@ -40,7 +40,7 @@ NODE_SELECTOR, NODE_AFFINITY, TOLERATIONS = "nodeSelector", "affinity.nodeAffini
 """Fields with rules about nodes, as `hard_rules` names them."""
 
 
-_MOST_KNOWN, _LONGEST_KNOWN = 256, 4 * 1024
+_MOST_KNOWN, _LONGEST_KNOWN = 32, 4 * 1024
 """How many specs are remembered, and bytes of the longest of these."""
 
 
@@ -210,7 +210,7 @@ class ShapeTable:
             if asked is None:
                 asked = _Asked.of(bare, None)
                 if len(self._known) == _MOST_KNOWN:
-                    self._known.clear()
+                    del self._known[next(iter(self._known))]
                 if len(text) <= _LONGEST_KNOWN:
                     self._known[text] = asked
             self._last = bare, asked
