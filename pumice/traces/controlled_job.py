@@ -127,9 +127,7 @@ class ControlledJob:
         if before is not None and before.phase == status.phase:
             return False
         read = self.read_status
-        return (
-            read is None or self.due is not None or _read_by_passes(read) != _read_by_passes(status)
-        )
+        return read is None or self.due is not None or not _are_read_alike(read, status)
 
     def pass_begins(self) -> None:
         """Show the newest status of its PodGroup."""
@@ -149,10 +147,15 @@ class ControlledJob:
         self.group = self.group_status = self.read_status = None
 
 
-def _read_by_passes(status: PodGroupStatus) -> tuple[bool, bool, tuple[str, str] | None]:
-    """What of its status decides about the Job: whether it may have pods, whether it is broken, and why it waits."""
-    condition = condition_of({"status": {"conditions": msgspec.to_builtins(status.conditions)}})
-    return status.phase in ADMITTED, status.phase == BROKEN, condition
+def _are_read_alike(one: PodGroupStatus, other: PodGroupStatus) -> bool:
+    """Whether two of its statuses are the same in what decides about the Job: whether it may have pods, whether it is broken, and why it waits."""
+    if (one.phase in ADMITTED) != (other.phase in ADMITTED):
+        return False
+    return (one.phase == BROKEN) == (other.phase == BROKEN) and _why(one) == _why(other)
+
+
+def _why(status: PodGroupStatus) -> tuple[str, str] | None:
+    return condition_of({"status": {"conditions": msgspec.to_builtins(status.conditions)}})
 
 
 def job_of(pod: Pod) -> str:

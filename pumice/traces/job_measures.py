@@ -1,6 +1,6 @@
 """What is measured of each job. docs/simulation.md defines every number."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import fsum
 from typing import Any
 
@@ -87,13 +87,13 @@ def rounded(found: Any) -> Any:
     """Numbers as they are told, in plain containers: with six decimals, because no moment is known better than a microsecond."""
     if isinstance(found, float):
         return round(found, _DECIMALS)
-    if isinstance(found, Mapping):
-        return {key: rounded(value) for key, value in found.items()}
+    if found is None or isinstance(found, str | int):
+        return found
     if isinstance(found, list):
         return [rounded(each) for each in found]
     if isinstance(found, msgspec.Struct):
-        return rounded(msgspec.to_builtins(found))
-    return found
+        found = msgspec.to_builtins(found)
+    return {key: rounded(value) for key, value in found.items()}
 
 
 def distribution(values: Iterable[float | None]) -> Distribution:

@@ -104,7 +104,7 @@ class Sampler:
         if rows is not self._rows:
             self._rows, self._there = rows, rows.allocatable.sum(axis=0)[columns]
             self._looks.clear()
-        held, of_queues = rows.used.sum(axis=0).take(columns), tree.take(columns, axis=1)
+        held, of_queues = np.add.reduce(rows.used).take(columns), tree.take(columns, axis=1)
         for amounts in (held, self._there, self._idle(rows, waiting), of_queues):
             self._amounts.frombytes(amounts.tobytes())
         self._has_deserved |= deserved is not None
@@ -160,7 +160,7 @@ class Sampler:
         for allowed, columns, amounts in self._least(rows, frozenset(waiting)):
             enough = free.take(columns, axis=0) >= amounts
             idle *= ~(np.logical_and.reduce(enough) & allowed)
-        unused: Ints = idle.sum(axis=1)
+        unused: Ints = np.add.reduce(idle, axis=1)
         return unused
 
     def _least(self, rows: Rows, waiting: frozenset[tuple[PodKind, ...]]) -> list[_Look]:

@@ -58,7 +58,9 @@ class _Story:
 
     def told(self) -> list[PodRuns]:
         """Its runs, in the order of their starts and nodes."""
-        every = self.past + Counter(self.runs.values())
+        every = dict(self.past)
+        for run in self.runs.values():
+            every[run] = every.get(run, 0) + 1
         ordered = sorted(
             every.items(), key=lambda each: (each[0][1], each[0][0], each[0][2] or 0.0, each[0][4])
         )

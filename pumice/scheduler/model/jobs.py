@@ -61,6 +61,8 @@ _CHANGES = [
 ]
 """How many pods more are ready, hold what they ask for, and wait, once one has another status; by old and new status."""
 
+_NO_GROUP = PodGroup()
+
 _LARGEST_COUNT = (1 << 31) - 1
 """Counts have 32 bits in the API; files may have more."""
 
@@ -187,7 +189,7 @@ class JobInfo:
         self.min_task_total = 0
         self.min_resources: Amounts = {}
         self.created = 0.0
-        self.status = PodGroupStatus()
+        self.status = _NO_GROUP.status
         self.tasks: dict[str, TaskInfo] = {}
         self.elsewhere: dict[str, ChargedPods] = {}
         self.counts = list(_NO_COUNTS)
@@ -217,7 +219,7 @@ class JobInfo:
         Raises:
             QuantityError: An amount of `minResources` cannot be read.
         """
-        spec = (group or PodGroup()).spec
+        spec = (group or _NO_GROUP).spec
         resources = {
             name: parse_milli(value)
             for name, value in (spec.min_resources or {}).items()
@@ -233,7 +235,7 @@ class JobInfo:
         self.min_task = dict(spec.min_task_member or {})
         self.min_task_total = sum(self.min_task.values())
         self.created = parse_time(group.metadata.creation_timestamp) or 0.0 if group else 0.0
-        self.status = group.status if group else PodGroupStatus()
+        self.status = (group or _NO_GROUP).status
 
     def add(self, task: TaskInfo, charged: "ChargedPods | None" = None) -> None:
         """Add a pod to the counts; its amounts count elsewhere if it is charged there."""
@@ -331,7 +333,7 @@ class JobInfo:
     def set_minimum(self, minimum: Ints) -> None:
         """Note what `min_resources` is in columns."""
         self.minimum = minimum
-        columns = np.flatnonzero(minimum).tolist()
+        columns = minimum.nonzero()[0].tolist()
         self.required = tuple((each, minimum.item(each)) for each in columns if each != PODS)
 
     def widen(self, width: int) -> None:

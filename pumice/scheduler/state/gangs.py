@@ -70,6 +70,7 @@ class GangTable:
         self.dues: dict[str, float] = {}
         self.pending: dict[str, Reason] = {}
         self._priority_classes: dict[str, PriorityClass] = {}
+        self._default_priority = 0
         self._gang_of_stranger: dict[str, str] = {}
         self._has_other_queues = False
 
@@ -245,6 +246,8 @@ class GangTable:
 
     def _prioritise_all(self) -> bool:
         self._parked.wake_all()  # what they are alike in may have changed
+        defaults = (each.value for each in self._priority_classes.values() if each.global_default)
+        self._default_priority = max(defaults, default=0)
         self._prioritise(*self.jobs.values())
         return True
 
@@ -253,12 +256,10 @@ class GangTable:
 
         The policy of the default class is not the gang's: pods of another class may have another one.
         """
-        classes = self._priority_classes
-        default = max((each.value for each in classes.values() if each.global_default), default=0)
         for job in jobs:
             name = job.group.spec.priority_class_name if job.group else ""
-            named = classes.get(name)
-            job.priority = named.value if named else 0 if name else default
+            named = self._priority_classes.get(name)
+            job.priority = named.value if named else 0 if name else self._default_priority
             job.never_preempts = named is not None and named.preemption_policy == NEVER
 
     # -- queues ------------------------------------------------------------------------------
