@@ -219,8 +219,9 @@ class Simulation:
         changing, self._changing = self._changing | dict.fromkeys(binds) | evicted, {}
         if not changing:
             return [], []
-        for key in binds:
-            self._bind_claims(key)
+        if self.state.claims.choices.by_claim:
+            for key in binds:
+                self._bind_claims(key)
         moment = format_time(self._now)
         placed = PodCondition("PodScheduled", "True", last_transition_time=moment)
         known = PodStatus("Running", start_time=moment)

@@ -6,6 +6,7 @@ use resources of nodes; they have no job.
 
 import math
 import re
+from collections.abc import Mapping
 from enum import IntEnum
 from functools import lru_cache
 
@@ -183,19 +184,20 @@ class TaskInfo:
 
     def __init__(self, pod: Pod, shape: PodShape, *, opens_gates: bool = False) -> None:
         meta, spec = pod.metadata, pod.spec
+        labels, annotations = meta.labels or {}, meta.annotations or {}
         self.namespace = meta.namespace
         self.name = meta.name
         self.key = meta.key
         self.shape = shape
         self.labels = meta.labels
-        self.role = meta.annotation(keys.TASK_SPEC) or meta.label(keys.TASK_SPEC)
-        self.priority = _priority(pod)
+        self.role = annotations.get(keys.TASK_SPEC) or labels.get(keys.TASK_SPEC, "")
+        self.priority = _priority(annotations, spec.priority)
         self.pod_priority = spec.priority
         self.is_held = False
         self.gates = ""
         if spec.scheduling_gates:
             gates = [str(gate.get("name", "")) for gate in spec.scheduling_gates]
-            asks = meta.annotation(keys.QUEUE_ALLOCATION_GATE) == "true"
+            asks = annotations.get(keys.QUEUE_ALLOCATION_GATE) == "true"
             self.is_held = opens_gates and asks and gates == [keys.QUEUE_ALLOCATION_GATE]
             self.gates = "" if self.is_held else listed(gates, most=_LONGEST_GATES)
         self.order = order_of(meta.name, meta.creation_timestamp)
@@ -208,15 +210,15 @@ class TaskInfo:
         self.job = ""
         self.counts: list[int] = []
         self.row = -1
-        self.is_preemptable = _is_preemptable(pod)
+        self.is_preemptable = _is_preemptable(annotations, labels)
         self.never_preempts = spec.preemption_policy == NEVER
         self.is_critical = (
             meta.namespace == "kube-system" or spec.priority_class_name in SYSTEM_CLASSES
         )
         self.nominated = pod.status.nominated_node_name
         self.verdict = _standing(pod)
-        self.charge = meta.annotation(keys.QUEUE) if spec.node_name else ""
-        self.cool_down = _cool_down(pod)
+        self.charge = annotations.get(keys.QUEUE, "") if spec.node_name else ""
+        self.cool_down = _cool_down(labels, annotations, pod)
 
     @property
     def facts(self) -> tuple[object, ...]:
@@ -264,37 +266,37 @@ def _placed_at(pod: Pod) -> float | None:
     return None
 
 
-def _cool_down(pod: Pod) -> CoolDown | None:
+def _cool_down(
+    labels: Mapping[str, str], annotations: Mapping[str, str], pod: Pod
+) -> CoolDown | None:
     """What the label `volcano.sh/cooldown-time` says, or the annotation of a pod without the label."""
-    meta = pod.metadata
-    for entries in (meta.labels, meta.annotations):
-        if entries and keys.COOLDOWN_TIME in entries:
+    for entries in (labels, annotations):
+        if keys.COOLDOWN_TIME in entries:
             text = entries[keys.COOLDOWN_TIME]
             return CoolDown(text[:_LONGEST_DURATION], parse_seconds(text), _placed_at(pod))
     return None
 
 
-def _is_preemptable(pod: Pod) -> bool:
-    """The value of annotation or label `volcano.sh/preemptable`, in that order; true if neither is valid."""
-    meta = pod.metadata
-    for text in (meta.annotation(keys.PREEMPTABLE), meta.label(keys.PREEMPTABLE)):
-        said = parse_bool(text)
-        if said is not None:
-            return said
+def _is_preemptable(*ways: Mapping[str, str]) -> bool:
+    """The value of `volcano.sh/preemptable` in annotations or labels, in that order; true if neither is valid."""
+    for entries in ways:
+        if keys.PREEMPTABLE in entries:
+            said = parse_bool(entries[keys.PREEMPTABLE])
+            if said is not None:
+                return said
     return True
 
 
-def _priority(pod: Pod) -> int:
-    annotated = pod.metadata.annotation(keys.TASK_PRIORITY)
-    if annotated:
+def _priority(annotations: Mapping[str, str], stated: int | None) -> int:
+    if keys.TASK_PRIORITY in annotations:
         try:
-            value = int(annotated)
+            value = int(annotations[keys.TASK_PRIORITY])
         except ValueError:
             pass
         else:
             if value in _PRIORITIES:
                 return value
-    return pod.spec.priority if pod.spec.priority is not None else _DEFAULT_PRIORITY
+    return _DEFAULT_PRIORITY if stated is None else stated
 
 
 @lru_cache(maxsize=1024)
