@@ -194,6 +194,8 @@ def _open(config: Config, session: Session, measure: Measure) -> _Lasting | None
 
 
 def _unready(facts: NodeFacts, _pods: PodClass, rows: Rows) -> FilterResult | None:
+    if facts.are_all_ready:
+        return None
     unready = facts.unready[rows.index]
     if not unready.any():
         return None

@@ -13,6 +13,7 @@ from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.rank_order import RankOrder
 from pumice.scheduler.placing.units import Unit, Units
 from pumice.scheduler.points import Step
+from pumice.scheduler.session.node_ranking import NodeRanking
 from pumice.scheduler.session.node_values import NOWHERE
 from pumice.scheduler.session.outcomes import JobOutcome
 from pumice.scheduler.session.session import Session
@@ -55,6 +56,7 @@ class Filling:
         self._session, self._queue, self._job, self._statement, self._promises, _ = turn
         self._outcome = outcome
         self._failed_roles: set[str] = set()
+        self._last: tuple[Hashable, NodeRanking] | None = None
 
     def fill(self, tasks: PodQueue | Units) -> bool:
         """Place or promise pods until the gang is ready or cannot become so; whether it is ready.
@@ -170,8 +172,7 @@ class Filling:
                 if tasks.defer(task):
                     continue
                 if outcome.failed is None and not self._promises:
-                    ranking = session.ranking(task, queue.metadata.name)
-                    outcome.failed = (task, ranking.why_not())
+                    outcome.failed = (task, self._ranking(task).why_not())
                 failed.add(session.alike(task))
                 if not goes_on_without(task):
                     break
@@ -201,7 +202,7 @@ class Filling:
     def _choose(self, task: TaskInfo, tasks: PodQueue, near: RankOrder | None) -> tuple[int, bool]:
         """The row of the node that a pod gets, and whether it must wait there for terminating pods."""
         session = self._session
-        ranking = session.ranking(task, self._queue.metadata.name)
+        ranking = self._ranking(task)
         nominated = session.nominations.row(task) if task.nominated else NOWHERE
         if near is not None and nominated != NOWHERE and not near.has(nominated):
             nominated = NOWHERE
@@ -215,6 +216,13 @@ class Filling:
         if row == NOWHERE:
             row = ranking.best_later(task) if near is None else near.best_later(task, ranking)
         return row, True
+
+    def _ranking(self, task: TaskInfo) -> NodeRanking:
+        """The ranking of a pod's class; most pods of a gang are like the one before."""
+        alike = self._session.alike(task)
+        if self._last is None or self._last[0] != alike:
+            self._last = alike, self._session.ranking(task, self._queue.metadata.name)
+        return self._last[1]
 
 
 def may_begin(session: Session, job: JobInfo, statement: Statement) -> bool:

@@ -64,7 +64,7 @@ class NodeRankings:
 
     def ranking(self, task: TaskInfo, queue: str, gang: str) -> NodeRanking:
         """The ranking of a pod's class; with its gang if that may use nodes that are reserved, otherwise empty."""
-        key = (self.alike(task), self._kind(queue), gang)
+        key = (self.alike(task), self._kinds.get(queue) or self._kind(queue), gang)
         ranking = self._rankings.get(key)
         if ranking is None:
             if len(self._rankings) >= _KEPT:

@@ -69,8 +69,8 @@ class FixedPart:
                 self.score = values.copy() if self.score is None else self.score + values
 
     def is_like(self, other: "FixedPart") -> bool:
-        """Whether both leave the same nodes and score them alike; not if one of them has ranked scores."""
-        if self.ranked or other.ranked or not np.array_equal(self.allowed, other.allowed):
+        """Whether both, of the same rows, leave the same nodes and score them alike; not if one of them has ranked scores."""
+        if self.ranked or other.ranked or (self.allowed != other.allowed).any():
             return False
         if self.score is None or other.score is None:
             return self.score is other.score
