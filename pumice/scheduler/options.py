@@ -126,6 +126,7 @@ class _Lasting(NamedTuple):
     """What serves the sessions of a configuration of lasting plugins: these, and what they have registered."""
 
     config: Config
+    actions: frozenset[str]
     plugins: tuple[LastingPlugin, ...]
     extensions: Extensions
 
@@ -144,7 +145,7 @@ def open_session(
     """
     known, state.lasting = state.lasting, None
     lasting = known if isinstance(known, _Lasting) and known.config is config else None
-    actions = frozenset([spec.name for spec, _ in config.actions])
+    actions = lasting.actions if lasting else frozenset([spec.name for spec, _ in config.actions])
     session = Session(state, actions, now, budget, lasting and lasting.extensions)
     state.usage.begin_session()
     try:
@@ -190,7 +191,8 @@ def _open(config: Config, session: Session, measure: Measure) -> _Lasting | None
             )
         lasting += [plugin] if isinstance(plugin, LastingPlugin) and plugin.lasts else []
     is_whole = len(lasting) == len(config.plugins)
-    return _Lasting(config, tuple(lasting), extensions) if is_whole else None
+    actions = session.view.actions
+    return _Lasting(config, actions, tuple(lasting), extensions) if is_whole else None
 
 
 def _unready(facts: NodeFacts, _pods: PodClass, rows: Rows) -> FilterResult | None:

@@ -165,14 +165,14 @@ class SessionView:
 
         Whether plugins protect some of them is not asked. Pods on nodes that are not ready make no room. Nothing without these actions.
         """
-        key = job.row, job.order_priority
+        row, priority = key = job.row, job.order_priority
         found = self._yielding.get(key)
         if found is None:
             running, count = self.running, len(self.running.tasks)
             found = np.zeros(running.vectors.shape[1], dtype=np.int64)
-            if not self.actions.isdisjoint(PREEMPTING) and job.row >= 0 and count:
+            if not self.actions.isdisjoint(PREEMPTING) and row >= 0 and count:
                 less = [
-                    gang is not None and gang.row == job.row and gang.order_priority < key[1]
+                    gang is not None and gang.row == row and gang.order_priority < priority
                     for gang in running.gangs
                 ]
                 if any(less):

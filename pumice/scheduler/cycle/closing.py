@@ -223,7 +223,7 @@ class Closing:
                     where=found.message if found is not None else "",
                 )
         reserved = self._reserved(job, conditions)
-        is_urgent |= reserved != conditions
+        is_urgent |= reserved is not conditions
         after = with_counters(job, phase, reserved)
         if after == before:
             return
@@ -238,8 +238,8 @@ class Closing:
 
     def _reserved(
         self, job: JobInfo, conditions: Sequence[PodGroupCondition]
-    ) -> list[PodGroupCondition]:
-        """Conditions with what is reserved for a gang."""
+    ) -> Sequence[PodGroupCondition]:
+        """Conditions with what is reserved for a gang; the same object if nothing changes."""
         session, reservation = self.session, self._state.reservation
         return reserved_condition(
             conditions,

@@ -8,7 +8,14 @@ import msgspec
 from pumice.api.meta import format_time
 from pumice.api.podgroups import PodGroupCondition, PodGroupStatus
 from pumice.scheduler.model.jobs import JobInfo
-from pumice.scheduler.model.tasks import FAILED, PENDING, PIPELINED, RUNNING, SUCCEEDED
+from pumice.scheduler.model.tasks import (
+    FAILED,
+    PENDING,
+    PIPELINED,
+    RELEASING,
+    RUNNING,
+    SUCCEEDED,
+)
 from pumice.scheduler.results import Reason
 
 UNSCHEDULABLE_TYPE = "Unschedulable"
@@ -32,12 +39,11 @@ def next_phase(job: JobInfo, phase: str, *, unschedulable: bool) -> str:
 
 def is_releasing(job: JobInfo) -> bool:
     """Whether a gang is only short of pods because some are about to leave, so that nothing is wrong yet."""
-    if job.counts[PENDING] or job.counts[PIPELINED]:
+    counts = job.counts
+    if not counts[RELEASING] or counts[PENDING] or counts[PIPELINED]:
         return False
     placed = job.releasing_placed
-    if not placed:
-        return False
-    return job.scheduled + placed >= job.min_member
+    return placed > 0 and job.scheduled + placed >= job.min_member
 
 
 def next_conditions(

@@ -38,6 +38,7 @@ class QueueTable:
         allocated: What pods of its own jobs hold or are promised, by row and column.
         pending: What waiting pods of its own jobs ask for.
         tree: What pods of its own jobs hold, and of those of the queues below it.
+        width: Columns that the table has; the axis may be ahead of it.
     """
 
     def __init__(self, axis: Axis) -> None:
@@ -72,6 +73,7 @@ class QueueTable:
 
     def _link(self) -> None:
         """Find again, by row, the rows of tables that follow what pods hold and wait for."""
+        self.width = int(self.allocated.shape[1])
         self._nothing: Ints = np.zeros(self.width, dtype=np.int64)
         read_only(self._nothing)
         self._asking = list(self.pending)
@@ -216,11 +218,6 @@ class QueueTable:
     # -- queries ---------------------------------------------------------------------------
 
     @property
-    def width(self) -> int:
-        """Columns that the table has; the axis may be ahead of it."""
-        return int(self.allocated.shape[1])
-
-    @property
     def reserved(self) -> Ints:
         """What jobs that were let into a queue may still take up to their `minResources`, by row and column.
 
@@ -291,10 +288,10 @@ class QueueTable:
                     self._elastic[job.row] += _less(elastic, job.elastic)
             job.reserved, job.elastic = reserved, elastic
             _note(self._broken, job, is_among=job.is_broken)
-            _note(self._reserving, job, is_among=reserved is not nothing and reserved.any())
+            _note(self._reserving, job, is_among=bool(np.count_nonzero(reserved)))
 
 
-def _note(jobs: dict[str, JobInfo], job: JobInfo, *, is_among: bool | np.bool_) -> None:
+def _note(jobs: dict[str, JobInfo], job: JobInfo, *, is_among: bool) -> None:
     if is_among:
         jobs[job.key] = job
     else:

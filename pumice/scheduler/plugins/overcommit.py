@@ -74,7 +74,7 @@ class Overcommit(LastingPlugin):
         """What of that was not used and reserved when a gang first asked, without what has entered since."""
         if self._free is None:
             shares = self._session.shares
-            reserved: Ints = shares.reserved.sum(axis=0) - shares.lacking
+            reserved: Ints = np.add.reduce(shares.reserved) - shares.lacking
             self._free = self._limits() - self._session.used() - reserved
         return self._free
 

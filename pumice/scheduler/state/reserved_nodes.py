@@ -83,8 +83,8 @@ def reserved_condition(
     *,
     cycle: str,
     now: float,
-) -> list[PodGroupCondition]:
-    """Conditions of a PodGroup with what is reserved for its gang at a moment, UNIX seconds, in a session.
+) -> Sequence[PodGroupCondition]:
+    """Conditions of a PodGroup with what is reserved for its gang at a moment, UNIX seconds, in a session; the same object if nothing changes.
 
     Why the last reservation has ended, a key of `ENDED`, matters if the conditions so far say that nodes are reserved.
     """
@@ -100,13 +100,13 @@ def reserved_condition(
             type=CONDITION, status="False", reason=why_ended, message=ENDED[why_ended]
         )
     else:
-        return list(conditions)
+        return conditions
     if before is not None and (before.status, before.reason, before.message) == (
         after.status,
         after.reason,
         after.message,
     ):
-        return list(conditions)
+        return conditions
     stamped = msgspec.structs.replace(
         after, transition_id=cycle, last_transition_time=format_time(now)
     )
