@@ -86,10 +86,6 @@ class SessionView:
         self._state = state
         self._nodes: NodeTable = state.nodes
         self._events = events
-        self._warned = state.gangs.warned
-        self._spared = state.pods.spared
-        self._changes: list[tuple[float, Cause]] = state.changes
-        self._wakes: list[float] = state.wakes
         self.now = now
         self.usage: UsageTable = state.usage
         self.rows: Rows = state.nodes.rows()
@@ -107,12 +103,10 @@ class SessionView:
         self.jobs: Mapping[str, JobInfo] = MappingProxyType(state.jobs)
         self.queues: Mapping[str, Queue] = MappingProxyType(state.queues)
         self.quotas: Mapping[str, Mapping[str, ResourceQuota]] = state.quotas
-        self._quarantined: Mapping[str, object] = state.gangs.quarantined
         self.unplaced: Iterable[JobInfo] = state.gangs.waiting.values()
         self.waiting: list[JobInfo] = list(waiting)
         self.touched: Sequence[int] = touched
         self.actions = actions
-        self._reclaims = not actions.isdisjoint(RECLAIMING)
         self.seems_to_fit: Callable[[JobInfo], bool] = lambda _: True
         self.entered: Mapping[str, JobInfo] = {}
         self.extensions = _NONE
@@ -185,7 +179,7 @@ class SessionView:
 
     def may_take_back(self, job: JobInfo) -> bool:
         """True if `reclaim` or `gangreclaim` may make room for a gang's minimum, by the plugins' answers about its queue."""
-        if self._reclaims:
+        if not self.actions.isdisjoint(RECLAIMING):
             for each in self.extensions.job_entitled:
                 if each.call(job):
                     return True
@@ -195,11 +189,13 @@ class SessionView:
         """The most that a gang in the queue of a gang may need, by column, for `may_take_back` to be true."""
         room: Ints = np.zeros(self.shares.width, dtype=np.int64)
         found = self.extensions
-        if self._reclaims and len(found.entitled_rooms) < len(found.job_entitled):
+        if self.actions.isdisjoint(RECLAIMING):
+            return room
+        if len(found.entitled_rooms) < len(found.job_entitled):
             room[:] = UNLIMITED  # a plugin does not say
-        elif self._reclaims:
-            for each in found.entitled_rooms:
-                np.maximum(room, each(job), out=room)
+            return room
+        for each in found.entitled_rooms:
+            np.maximum(room, each(job), room)
         return room
 
     def try_again(self, job: JobInfo) -> None:
@@ -207,7 +203,7 @@ class SessionView:
         self._state.parked.wake(job.key)
         place = bisect_left(self.waiting, job.key, key=lambda each: each.key)
         is_there = place < len(self.waiting) and self.waiting[place] is job
-        if not is_there and job.key not in self._quarantined:
+        if not is_there and job.key not in self._state.gangs.quarantined:
             self.waiting.insert(place, job)
 
     def wake_at(self, moment: float, *, changes: Cause = Cause.ITSELF) -> None:
@@ -218,9 +214,9 @@ class SessionView:
             changes: What plugins answer otherwise from then on, so that gangs which wait for it are to be tried again: `Cause.VICTIMS` for
                 checks of running pods, `Cause.RULES` for filters or scores of nodes.
         """
-        self._wakes.append(moment)
+        self._state.wakes.append(moment)
         if changes:
-            self._changes.append((moment, changes))
+            self._state.changes.append((moment, changes))
 
     def publish(self, figure: Figure, values: QueueValues | Callable[[], QueueValues]) -> None:
         """Let metrics show what a plugin has computed about queues, until the next session; the last one counts.
@@ -268,19 +264,19 @@ class SessionView:
 
     def is_spared(self, task: TaskInfo) -> bool:
         """True if the API server has refused the eviction of a pod, so that it is not chosen for some time."""
-        uid, _ = self._spared.get(task.key, (None, 0.0))
+        uid, _ = self._state.pods.spared.get(task.key, (None, 0.0))
         return uid == task.uid
 
     def warn_queue(self, name: str, reason: str, message: str) -> None:
         """Send the owner of a queue a warning event, once, about a setting without effect."""
-        warned = self._warned.setdefault(f"queue {name}", set())
+        warned = self._state.gangs.warned.setdefault(f"queue {name}", set())
         if message not in warned:
             warned.add(message)
             self._events.append(Event("Queue", "", name, "Warning", reason, message))
 
     def warn(self, job: JobInfo, reason: str, message: str) -> None:
         """Send the owner of a gang a warning event, once, about an ignored setting."""
-        warned = self._warned.setdefault(job.key, set())
+        warned = self._state.gangs.warned.setdefault(job.key, set())
         if message in warned:
             return
         warned.add(message)

@@ -56,6 +56,7 @@ class QueueCeilings:
         most = rest + self.guarantee
         self.present: Ints = np.minimum(np.maximum(capability - away.held, 0), most)
         self.highest: Ints = np.minimum(capability, most + away.needed)
+        self._total = total.astype(np.float64)
         self._rows = takes_part.nonzero()[0]
         weights = limits.weights.astype(np.float64)
         all_weights = max(float(weights[self._rows].sum()), 1.0)
@@ -82,7 +83,7 @@ class QueueCeilings:
         deserved = np.zeros(requests.shape)
         weights, limits, guarantees = self._taking
         deserved[self._rows] = fair_shares(
-            self.total.astype(np.float64), weights, requests[self._rows], limits, guarantees
+            self._total, weights, requests[self._rows], limits, guarantees
         )
         return deserved
 
