@@ -81,8 +81,10 @@ def _decide(session: Session, config: Config, measure: Measure) -> CycleResult:
     error = _act(session, config, measure)
     nominations = session.close()
     committed = session.committed
-    state.pods.assume([*committed.binds, *committed.evicted])
-    state.pods.nominate(nominations)
+    if committed.binds or committed.evicted:
+        state.pods.assume([*committed.binds, *committed.evicted])
+    if nominations:
+        state.pods.nominate(nominations)
     closing = Closing(session)
     try:
         if error is None:

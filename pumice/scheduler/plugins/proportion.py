@@ -85,7 +85,8 @@ class Proportion(LastingPlugin):
         session.publish("real_capacity", division.ceilings.present)
         session.publish("capacity", self._capability)
         session.publish("share", self._shares)
-        return super().reopen(session)
+        self._session = session
+        return True
 
     def _shares(self) -> Floats:
         """How much of what it deserves each queue had when the session was opened, by row."""
