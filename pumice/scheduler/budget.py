@@ -113,6 +113,9 @@ class TimeShares:
     """The budget of one cycle, divided among its actions and the namespaces of its gangs.
 
     The time between two turns is counted for the namespace of the second one; that of gangs without a turn for none.
+
+    Attributes:
+        is_limited: Whether there is a budget.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class TimeShares:
             jobs: The gangs to be tried.
         """
         self._budget = budget
+        self.is_limited = budget is not None
         self._debts = debts
         self._namespaces = {job.namespace for job in jobs} if budget is not None else set()
         self._start = budget.clock() if budget is not None else 0.0

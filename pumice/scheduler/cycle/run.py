@@ -113,7 +113,8 @@ def _act(session: Session, config: Config, measure: Measure) -> Exception | None
     last = len(config.actions)
     try:
         for place, (spec, arguments) in enumerate(config.actions, 1):
-            session.begin_action(is_last=place == last)
+            if session.time.is_limited:
+                session.begin_action(is_last=place == last)
             if measure is unmeasured:
                 spec.run(session, arguments)
                 continue
