@@ -110,7 +110,7 @@ class JobTurn:
             for statement in reversed(self._statements[self._before :]):
                 if isinstance(error, OverBudgetError):
                     statement.discard()  # no plugin has failed
-                statement.abandon()
+                statement.give_up()
             return True
         finally:
             del self._statements[self._before :]

@@ -61,6 +61,7 @@ class Statement:
         self._on_deallocate = on_deallocate
         self._steps: list[tuple[SchedulingStatus, TaskInfo, NodeRecord, SchedulingStatus]] = []
         self._keys_taken = touched.keys_taken
+        self._untold: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -102,8 +103,7 @@ class Statement:
         self._touched.job_epoch += bool(task.job and self._jobs[task.job].is_waiting)
         self._touched.releases = True
         self._replace(task, record, RELEASING)
-        for handler in self._on_deallocate:
-            handler.call(task, record)
+        self._tell(self._on_deallocate, task, record)
 
     def commit(self) -> None:
         """Commit the decisions."""
@@ -130,10 +130,8 @@ class Statement:
         """Undo the decisions that were made after a savepoint."""
         self._check_keys(savepoint)
         while len(self._steps) > savepoint:
-            status, task, record = self._undo()
-            told = self._on_allocate if status is RELEASING else self._on_deallocate
-            for handler in told:
-                handler.call(task, record)
+            if failures := self._undo_and_tell():
+                raise failures[0]
 
     def promise_only(self, pods: Container[str]) -> None:
         """Promise some pods the places to which they are assigned, so that they are not bound; nothing has been evicted."""
@@ -169,8 +167,14 @@ class Statement:
             else:
                 self.evict(task)
 
+    def give_up(self) -> None:
+        """Undo the decisions after a plugin has failed; the others are told, so that nothing of them counts for other gangs."""
+        self._check_keys(0)
+        while self._steps:
+            self._undo_and_tell()
+
     def abandon(self) -> None:
-        """Undo the decisions without calling plugins, one of which has failed."""
+        """Undo the decisions at the end of the session, without calling plugins."""
         self._check_keys(0)
         while self._steps:
             self._undo()
@@ -179,8 +183,30 @@ class Statement:
         self._steps.append((status, task, record, task.status))
         self._move(task, status)
         self._nodes.add(task, record)
-        for handler in self._on_allocate:
-            handler.call(task, record)
+        self._tell(self._on_allocate, task, record)
+
+    def _tell(self, handlers: Handlers, task: TaskInfo, record: NodeRecord) -> None:
+        """Tell plugins of the last decision; those that were not told because one failed are not told either that it is undone."""
+        place = 0
+        try:
+            for place, handler in enumerate(handlers):  # noqa: B007 - read where one fails
+                handler.call(task, record)
+        except Exception:
+            self._untold = {each.plugin for each in handlers[place:]}
+            raise
+
+    def _undo_and_tell(self) -> list[Exception]:
+        """Undo the last decision, tell the plugins that know of it, and return what they raised."""
+        status, task, record = self._undo()
+        untold, self._untold = self._untold, set()
+        failures = []
+        for handler in self._on_allocate if status is RELEASING else self._on_deallocate:
+            if handler.plugin not in untold:
+                try:
+                    handler.call(task, record)
+                except Exception as error:
+                    failures.append(error)
+        return failures
 
     def _check_keys(self, savepoint: int) -> None:
         """Sort keys that were taken since the statement was begun may be too large once decisions are undone."""

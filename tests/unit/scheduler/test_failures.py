@@ -1,9 +1,8 @@
 """A plugin that fails on one gang costs the others nothing, and leaves nothing tentative behind."""
 
-from collections.abc import Sequence
+from collections.abc import Set
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pumice.scheduler import builtin_registry, load_config, run_cycle
@@ -12,9 +11,10 @@ from pumice.scheduler.model.rows import Rows
 from pumice.scheduler.model.tasks import SchedulingStatus
 from pumice.scheduler.points import PodClass
 from pumice.scheduler.registrar import Registrar
-from pumice.scheduler.specs import PluginSpec
+from pumice.scheduler.specs import LastingPlugin, PluginSpec
 from pumice.scheduler.view import SessionView
 from tests.kit.faulty import CONFIG, POINTS, WHOLE, Fault, faulty_config
+from tests.unit.scheduler.answers import queue_rules
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.scenarios import NOW, Scenario, pod_group
 
@@ -74,48 +74,83 @@ def test_a_failure_on_one_gang_leaves_the_others_alone(point: str) -> None:
     assert sum(used.values()) == 4000
 
 
-NUMBERS = np.arange(4.0)
-
-
-class TwoScores:
+class TwoScores(LastingPlugin):
     """A plugin with two scores, of which the second, which decides, raises at one of its questions."""
 
     def __init__(self, fails_at: int) -> None:
         self.left = fails_at
 
     def open(self, _session: SessionView, register: Registrar) -> None:
-        register.node_score(lambda _, rows: -NUMBERS[rows.index], scope="row")
-        register.node_score(self._most_used, scope="row")
+        register.node_score(lambda _, rows: -rows.used[:, 0] / 1000, scope="row", amounts_only=True)
+        register.node_score(self._most_used, scope="row", amounts_only=True)
 
     def _most_used(self, _pods: PodClass, rows: Rows) -> Floats:
         self.left -= 1
         if not self.left:
             raise ZeroDivisionError("oh")
-        return 10 * (NUMBERS[rows.index] + rows.used[:, 0] / 1000)
+        return rows.used[:, 0] / 10
 
 
-@pytest.mark.parametrize("question", [1, 2, 3, 4])
+CYCLES = (
+    {"1-small": 1, "2-large": 4, "3-small": 1, "4-small": 1},
+    {"5-large": 4, "6-small": 1, "7-small": 1, "8-large": 4},
+    {"9-small": 1},
+)
+"""Gangs of two pods, with the CPUs of one, by the cycle that they arrive before."""
+
+
+@pytest.mark.parametrize("question", range(1, 10))
 def test_scores_that_were_asked_for_in_part_place_no_other_gang(question: int) -> None:
-    """Equal gangs share scores, and each is placed as if the one that failed were not there."""
-    names = ("first", "second", "third", "fourth")
-    nodes = [[f"n{number}", 3, "8Gi"] for number in range(4)]
+    """Equal gangs share scores, in later cycles, too, and each is placed as if the one that failed were not there."""
 
-    def binds(groups: Sequence[str], fails_at: int) -> tuple[dict[str, str], set[str]]:
+    def binds(fails_at: int, without: Set[str]) -> tuple[dict[str, str], set[str]]:
         spec = PluginSpec(name="faulty", summary="Fails.", build=lambda _: TwoScores(fails_at))
-        rows = [
-            ["ns", name, "default", 2, "Inqueue", {"created": f"2024-01-0{number}T00:00:00Z"}]
-            for number, name in enumerate(names, 1)
-            if name in groups
-        ]
-        sets = [{"pg": name, "count": 2} for name in groups]
         config = load_config(CONFIG, builtin_registry().extended(plugins=[spec]))
-        scenario = Scenario({"nodes": nodes, "podgroups": rows, "pod_sets": sets}, config)
-        result = run_cycle(scenario.state, config, NOW)
-        return dict(result.binds), {key.removeprefix("ns/") for key in result.errors}
+        scenario = Scenario({"nodes": [[f"n{n}", 5, "16Gi"] for n in range(9)]}, config)
+        bound: dict[str, str] = {}
+        failed: set[str] = set()
+        for gangs in CYCLES:
+            for name, cpu in gangs.items():
+                if name not in without:
+                    scenario.state.set_pod_group(pod_group(["ns", name, "default", 2, "Inqueue"]))
+                    for pod in range(2):
+                        scenario.add_pod(["ns", f"{name}-{pod}", "", "Pending", cpu, "1Gi", name])
+            result = run_cycle(scenario.state, config, NOW)
+            bound |= result.binds
+            failed |= {key.removeprefix("ns/") for key in result.errors}
+        return bound, failed
 
-    found, failed = binds(names, question)
+    found, failed = binds(question, frozenset())
     assert len(failed) == 1
-    assert found == binds([name for name in names if name not in failed], 0)[0]
+    assert found == binds(0, failed)[0]
+
+
+@pytest.mark.parametrize("is_before", [False, True])
+@pytest.mark.parametrize(
+    ("point", "after"),
+    [("task_score", 1), ("on_allocate", 0), ("on_allocate", 1), ("on_deallocate", 0)],
+)
+def test_what_other_plugins_counted_of_a_gang_that_failed_counts_for_none(
+    point: str, after: int, is_before: bool
+) -> None:
+    """Its queue may use 3 CPUs of a group of nodes: as many as the good gang needs."""
+    fault = Fault(point, "bad", after=after)
+    spec = PluginSpec(name="faulty", summary="Fails.", build=lambda _: fault)
+    names = ("faulty", "nodegroup") if is_before else ("nodegroup", "faulty")
+    plugins = "".join(f"\n  - name: {name}" for name in ("priority", "gang", *names))
+    text = f'actions: "enqueue, allocate"\ntiers:\n- plugins:{plugins}\n'
+    config = load_config(text, builtin_registry().extended(plugins=[spec]))
+    limits = {"volcano.sh/nodegroup-resource-limits": '{"group1": {"cpu": "3"}}'}
+    wants = queue_rules(aff_req=["group1"])
+    case = {
+        "nodes": [["n1", 9, "16Gi", {"labels": {"volcano.sh/nodegroup-name": "group1"}}]],
+        "queues": [["q", {"affinity": wants, "annotations": limits}]],
+        "podgroups": [["ns", "bad", "q", 4, "Inqueue"], ["ns", "good", "q", 3, "Inqueue"]],
+        "pod_sets": [{"pg": "bad", "count": 4}, {"pg": "good", "count": 3}],
+    }
+    result = run_cycle(Scenario(case, config).state, config, NOW)
+    assert list(result.errors) == ["ns/bad"]
+    assert sorted(result.binds) == ["ns/good-0", "ns/good-1", "ns/good-2"]
 
 
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in RARE])
