@@ -161,7 +161,9 @@ def _simulate_cycles(
     """Run cycles over manifests."""
     from pumice.cli.lean import settled
     from pumice.cli.simulation.simulation_input import SimulationInput
+    from pumice.scheduler.results import CycleFailedError
     from pumice.scheduler.simulate import UnreadableObjectError
+    from pumice.traces.controlled_job import without_uids
 
     given = SimulationInput.of(named(read(state)))
     if not given.objects.nodes:
@@ -173,6 +175,8 @@ def _simulate_cycles(
             results = [_cycle(run, number, start, timings) for number in range(cycles)]
     except UnreadableObjectError as error:
         raise exits.UserError(f"--state: {error}") from None
+    except CycleFailedError as error:
+        raise exits.UserError(plain(without_uids(str(error)))) from None
     if output is Format.JSON:
         write_json(_as_json(run, results, explain))
     else:

@@ -1,7 +1,9 @@
 """Results of a scheduling cycle: bindings, the outcome of each gang, and why pods are pending."""
 
+import traceback
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -158,3 +160,20 @@ class CycleResult(msgspec.Struct, frozen=True):
     errors: Mapping[str, Exception] = msgspec.field(default_factory=dict)
     unreached: int = 0
     error: Exception | None = None
+
+
+class CycleFailedError(ValueError):
+    """A cycle failed, or the turn of a gang in it, as a plugin of a third party may; the message is a sentence for the user."""
+
+    @classmethod
+    def of(cls, error: Exception, gang: str = "") -> "CycleFailedError":
+        """The failure, with where it was raised.
+
+        Args:
+            error: What was raised.
+            gang: The gang that it concerns; empty if it ended the cycle.
+        """
+        what = f"the scheduler failed at gang {gang}" if gang else "a cycle of the scheduler failed"
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+        return cls(f"{what}: {type(error).__name__}: {error}{where}")

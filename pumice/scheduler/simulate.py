@@ -32,6 +32,7 @@ from pumice.api.volumes import (
 )
 from pumice.scheduler import ClusterState, Config, CycleResult, Reason, run_cycle
 from pumice.scheduler.options import open_session
+from pumice.scheduler.results import CycleFailedError
 from pumice.scheduler.state.usage import STATE_KEY, SavedUsage
 
 Subject = Node | PodGroup | Pod | Queue
@@ -194,17 +195,17 @@ class Simulation:
         """Run one cycle at a moment.
 
         Raises:
-            Exception: Whatever a plugin or action raised; not what concerns one gang, which waits for that, if objects are left out.
+            CycleFailedError: A plugin or action raised; not at one gang, which waits for that, if objects are left out.
         """
         self._now = now
-        self._result = run_cycle(self.state, self.config, now)
-        self._binds |= self._result.binds
-        self._evicted |= dict.fromkeys(self._result.evicted)
-        of_gangs = () if self._leaves_out else self._result.errors.values()
-        for error in (self._result.error, *of_gangs):
-            if error is not None:
-                raise error
-        return self._result
+        self._result = result = run_cycle(self.state, self.config, now)
+        self._binds |= result.binds
+        self._evicted |= dict.fromkeys(result.evicted)
+        if result.error is not None:
+            raise CycleFailedError.of(result.error) from result.error
+        for gang, error in result.errors.items() if not self._leaves_out else ():
+            raise CycleFailedError.of(error, gang) from error
+        return result
 
     def advance(self) -> tuple[list[Pod], list[Pod]]:
         """Update the cluster after cycles: bound pods run, evicted and terminating ones are removed.

@@ -29,7 +29,7 @@ from pumice.cli.live.observed import ReadableCluster
 from pumice.cli.live.simulated import Figures
 from pumice.scheduler.advice import Advice, advise
 from pumice.scheduler.plugins.fairshare import NamespaceShares
-from pumice.scheduler.results import OTHER_SCHEDULER
+from pumice.scheduler.results import OTHER_SCHEDULER, CycleFailedError
 from pumice.scheduler.simulate import Simulation, UnreadableObjectError
 
 _NOT_STARTED = ("", "Pending", "Inqueue")
@@ -260,7 +260,7 @@ def _gang(
         if why := simulation.left_out.get(key):
             return _no_numbers() | {"notComputed": why}
         advice = advise(simulation, seen.objects, group, now, other_queues=seen.sees_queues)
-    except UnreadableObjectError as error:
+    except (UnreadableObjectError, CycleFailedError) as error:
         return _no_numbers() | {"notComputed": str(error)}
     summary = advice.reason.summary if advice.reason else ""
     return {

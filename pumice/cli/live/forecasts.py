@@ -11,6 +11,7 @@ from pumice.cli.live.observed import ReadableCluster
 from pumice.cluster.client import Client
 from pumice.cluster.errors import Forbidden
 from pumice.scheduler import Config
+from pumice.scheduler.results import CycleFailedError
 from pumice.scheduler.simulate import UnreadableObjectError
 from pumice.traces.forecasting import ForecastCluster, StartForecast
 
@@ -46,5 +47,5 @@ async def forecasts(
     cluster = await read_forecast_cluster(client, seen, config)
     try:
         return cluster.forecasts(time.process_time, LIMIT, wanted), cluster.remark()
-    except UnreadableObjectError as error:
+    except (UnreadableObjectError, CycleFailedError) as error:
         return dict.fromkeys(wanted, StartForecast(None, f"no forecast: {error}")), ""

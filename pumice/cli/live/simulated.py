@@ -21,6 +21,7 @@ from pumice.scheduler.model.tasks import PENDING
 from pumice.scheduler.options import open_session
 from pumice.scheduler.plugins import fairshare
 from pumice.scheduler.plugins.fairshare import NamespaceShares
+from pumice.scheduler.results import CycleFailedError
 from pumice.scheduler.simulate import Simulation, Subject, UnreadableObjectError
 
 Change = tuple[Subject | None, Subject | None]
@@ -129,7 +130,11 @@ class Follower:
         state.settle(now)
         waiting = list(state.gangs.waiting)
         state.try_again(waiting if len(waiting) <= TRIES else state.parked.outdated()[:TRIES])
-        return _figures(simulation, now)
+        try:
+            return _figures(simulation, now)
+        except CycleFailedError as error:
+            self.simulation = None
+            return Figures(error=str(error))
 
     def is_behind(self) -> bool:
         """Whether numbers in reasons are those of an earlier cycle, so that another `look` without changes renews some."""

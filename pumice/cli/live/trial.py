@@ -23,6 +23,7 @@ from pumice.cli.live.sessions import run
 from pumice.cli.options import ClusterOptions
 from pumice.cli.output import Format, note, write, write_json
 from pumice.scheduler import Config
+from pumice.scheduler.results import CycleFailedError
 from pumice.scheduler.simulate import UnreadableObjectError
 from pumice.webhook.rules.references import JOB as REFERENCES
 from pumice.webhook.rules.rule import RuleSettings
@@ -79,7 +80,7 @@ async def _tried(manifest: Manifest, cluster: ClusterOptions, config: Config) ->
         note(plain(remark))
     try:
         told, pods = known.trial(job, time.process_time, LIMIT)
-    except UnreadableObjectError as error:
+    except (UnreadableObjectError, CycleFailedError) as error:
         raise UserError(str(error)) from None
     return {
         "job": f"{namespace}/{name}",

@@ -20,7 +20,9 @@ from pumice.cli.simulation.trace_input import TraceInput
 from pumice.cli.simulation.trace_options import TraceOptions
 from pumice.cli.simulation.two_processes import in_two_processes
 from pumice.scheduler import Config
+from pumice.scheduler.results import CycleFailedError
 from pumice.scheduler.simulate import UnreadableObjectError
+from pumice.traces.controlled_job import without_uids
 from pumice.traces.engine import TraceRun
 from pumice.traces.node_spec import WrittenNodes
 from pumice.traces.records import Past, Progress
@@ -106,7 +108,7 @@ def run_trace(
         is_shown: Whether progress is shown on stderr at this moment.
 
     Raises:
-        UserError: An object of the cluster cannot be read.
+        UserError: An object of the cluster cannot be read, or a plugin of the scheduler failed.
     """
     objects, ample = given.objects, given.ample
     if nodes is not None:
@@ -125,12 +127,16 @@ def run_trace(
     except UnreadableObjectError as error:
         raise exits.UserError(f"an object of the cluster cannot be read: {error}") from None
     progress = _ProgressLine(len(given.trace.jobs), title, is_shown)
-    with settled(), _stoppable() as stopped:
-        for step in run.steps():
-            progress.show(step)
-            if stopped:
-                break
-    progress.clear()
+    try:
+        with settled(), _stoppable() as stopped:
+            for step in run.steps():
+                progress.show(step)
+                if stopped:
+                    break
+    except CycleFailedError as error:
+        raise exits.UserError(plain(without_uids(f"{title}{error}"))) from None
+    finally:
+        progress.clear()
     return run.past()
 
 

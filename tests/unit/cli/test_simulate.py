@@ -8,6 +8,7 @@ import pytest
 
 from pumice.traces import jobs
 from tests.kit.builders import job, node, pod, pod_group, queue, task
+from tests.kit.faulty import Fault, faulty_config
 from tests.unit.cli.conftest import Pumice, Ran, texts
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -58,6 +59,17 @@ def test_a_gang_that_does_not_fit_waits_with_a_reason(pumice: Pumice) -> None:
         "candidates": 1,
         "tooSmall": 0,
     }
+
+
+def test_a_plugin_of_the_scheduler_that_raises_is_a_sentence(
+    pumice: Pumice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = faulty_config(Fault("overused", "any"))
+    monkeypatch.setattr("pumice.cli.simulate.read_config", lambda _: config)
+    ran = simulate(pumice, node("n", "4"), pod_group("g", 1), pod("p", group="g"))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    said = "pumice simulate: a cycle of the scheduler failed: ZeroDivisionError: fault at overused"
+    assert ran.err.startswith(said)
 
 
 def test_jobs_of_one_generated_name_are_several(pumice: Pumice) -> None:

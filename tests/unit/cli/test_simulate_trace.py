@@ -11,6 +11,7 @@ from pumice.cli.simulation import trace_run
 from pumice.cli.simulation.trace_run import _ProgressLine, progress_text
 from pumice.traces.records import Progress
 from tests.kit.builders import job, node, queue, task
+from tests.kit.faulty import Fault, faulty_config
 from tests.unit.cli.conftest import Pumice, texts
 from tests.unit.traces.test_evalys import swf
 
@@ -99,6 +100,29 @@ def test_a_node_of_a_past_that_cannot_be_read_is_named(pumice: Pumice) -> None:
         "pumice simulate: an object of the cluster cannot be read: Node/n1: quantities must match"
     )
     assert ran.err.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("point", "compared", "said"),
+    [
+        ("job_valid", (), "the scheduler failed at gang default/a: ZeroDivisionError: fault at job_valid (faulty.py, line "),
+        ("overused", ("--compare-nodes", "1x9cpu"), "a cycle of the scheduler failed: ZeroDivisionError: fault at overused (faulty.py, line "),
+    ],
+)  # fmt: skip
+def test_a_plugin_of_the_scheduler_that_raises_is_a_sentence(
+    pumice: Pumice,
+    monkeypatch: pytest.MonkeyPatch,
+    point: str,
+    compared: tuple[str, ...],
+    said: str,
+) -> None:
+    """With exit code 2: 1 says that a threshold is not kept. The gang is named as the Job that makes it."""
+    gang = "a-00000000-0000-0000-0000-000000000000"
+    monkeypatch.setattr(trace_run, "read_config", lambda _: faulty_config(Fault(point, gang)))
+    ran = pumice("simulate", "--trace", "-", "--nodes", "1x2cpu", *compared, stdin=TRACE)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"pumice simulate: {said}")
+    assert ran.err.count("\n") == 1
 
 
 def test_jobs_that_are_refused_are_named_with_the_reason(pumice: Pumice) -> None:

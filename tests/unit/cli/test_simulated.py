@@ -167,3 +167,8 @@ def test_a_gang_at_which_a_plugin_raises_waits_for_that_and_the_others_have_thei
     found = follower.look(ReadableCluster(None, objects), _NOW).pending
     assert "ZeroDivisionError: fault at allocatable" in found["default/bad"].message
     assert "needs 9 cpu on one node" in found["default/good"].message
+    follower = Follower(faulty_config(Fault("overused", "any")))
+    whole = follower.look(ReadableCluster(None, objects), _NOW)
+    assert "a cycle of the scheduler failed: ZeroDivisionError: fault at overused" in str(
+        whole.error
+    )

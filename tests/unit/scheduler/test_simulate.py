@@ -11,12 +11,14 @@ from pumice.api.podgroups import PodGroup
 from pumice.api.pods import Pod
 from pumice.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from pumice.scheduler import ClusterState, load_config
+from pumice.scheduler.results import CycleFailedError
 from pumice.scheduler.simulate import (
     ClusterObjects,
     Simulation,
     UnreadableObjectError,
 )
 from tests.kit.builders import node, pod, pod_group
+from tests.kit.faulty import Fault, faulty_config
 from tests.unit.scheduler.columns import dump
 from tests.unit.scheduler.volume_scenarios import claim, pod_volumes, storage_classes, volume
 
@@ -110,6 +112,27 @@ def test_what_cannot_be_read_is_named() -> None:
         UnreadableObjectError, match=r'Node/n: quantities must match .* found "many"'
     ):
         Simulation(broken, load_config(None))
+
+
+@pytest.mark.parametrize("leaves_out", [False, True])
+def test_a_plugin_that_raises_is_named_with_the_gang_and_the_line(leaves_out: bool) -> None:
+    """Where objects are left out, only what concerns no single gang ends the cycle."""
+    given = objects([node("n")], [pod_group("bad", 1)], [pod("p", group="bad")])
+    one = Simulation(given, faulty_config(Fault("job_valid", "bad")), leaves_out=leaves_out)
+    if leaves_out:
+        assert one.cycle(0.0).errors.keys() == {"default/bad"}
+    else:
+        with pytest.raises(
+            CycleFailedError,
+            match=r"^the scheduler failed at gang default/bad: ZeroDivisionError: fault at job_valid \(faulty.py, line \d+\)$",
+        ):
+            one.cycle(0.0)
+    whole = Simulation(given, faulty_config(Fault("open", "any")), leaves_out=leaves_out)
+    with pytest.raises(
+        CycleFailedError,
+        match=r"^a cycle of the scheduler failed: ZeroDivisionError: fault at open",
+    ):
+        whole.cycle(0.0)
 
 
 def test_the_newest_moment_of_objects() -> None:
