@@ -195,7 +195,7 @@ class SessionView:
             room[:] = UNLIMITED  # a plugin does not say
             return room
         for each in found.entitled_rooms:
-            np.maximum(room, each(job), room)
+            np.maximum(room, each(job), out=room)
         return room
 
     def try_again(self, job: JobInfo) -> None:
