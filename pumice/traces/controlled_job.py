@@ -47,6 +47,10 @@ class PlainKind:
         self.pods: dict[str, Pod] = {}
 
 
+_HINDRANCES = ("NameConflict", "PluginError")
+"""Reasons in statuses of Jobs with which the controller says why it makes no pods."""
+
+
 class ControlledJob:
     """A Job and what it owns.
 
@@ -110,6 +114,12 @@ class ControlledJob:
         """Why it is in its phase."""
         state = (self.raw.get("status") or {}).get("state") or {}
         return str(state.get("message") or state.get("reason") or "")
+
+    @property
+    def hindrance(self) -> str:
+        """Why the controller makes no pods that are missing; empty if it is not that."""
+        state = (self.raw.get("status") or {}).get("state") or {}
+        return self.message if state.get("reason") in _HINDRANCES else ""
 
     @property
     def is_finished(self) -> bool:

@@ -129,9 +129,10 @@ class TraceRun:
         """What is known so far."""
         cluster = self._cluster
         pending = cluster.simulation.state.gangs.pending
-        for job, record in self._stories.unfinished():
-            reason = pending.get(cluster.jobs.jobs[job].group_key)
-            record.reason = "" if reason is None else without_uids(reason.summary)
+        for key, record in self._stories.unfinished():
+            job = cluster.jobs.jobs[key]
+            reason = pending.get(job.group_key)
+            record.reason = "" if reason is None else job.hindrance or without_uids(reason.summary)
         samples = self._sampler.samples
         return Past(
             jobs=self._records,

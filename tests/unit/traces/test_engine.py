@@ -98,6 +98,20 @@ def test_without_shares_it_is_greedy_in_the_order_of_submission(seed: int) -> No
     assert starts_of(past) == expected(jobs, 9, strict=False)
 
 
+def test_a_job_of_which_the_controller_makes_no_pods_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("pumice.plugins.env.Env.pod_edits", fails)
+    raw = manifest_of("wired", [task("w", 2, cpu="1")], plugins={"env": []})
+    wired = trace_job("wired", replicas=2, requests={}, manifest=raw)
+    past = ran([wired, trace_job("other")], cluster_of(4))
+    assert [record.outcome for record in past.jobs] == ["Waiting", "Completed"]
+    assert "failed with ZeroDivisionError: oh" in past.jobs[0].reason
+
+
 def test_a_job_larger_than_the_cluster_holds_back_only_a_fifo_queue() -> None:
     jobs = [trace_job("large", replicas=10), trace_job("small", 1.0)]
     past = ran(jobs, cluster_of(4), load_config(GREEDY))
