@@ -22,12 +22,19 @@ class SeenByPass(NamedTuple):
     Attributes:
         pods: Its pods.
         group: Its PodGroup.
+        status: The newest status of that; None if it is not known.
         moment: When, UNIX seconds.
     """
 
     pods: tuple[Pod, ...]
     group: Raw | None
+    status: PodGroupStatus | None
     moment: float
+
+    @property
+    def group_now(self) -> Raw | None:
+        """Its PodGroup with this status."""
+        return with_status(self.group, self.status)
 
 
 class PlainKind:
@@ -65,7 +72,7 @@ class ControlledJob:
         is_gone: Whether its time to live is over and it was removed.
         specs: Specs of its pods, as they are built and as they are read; equal ones are read once.
         group_status: Newest status of its PodGroup; None if it is not known.
-        read_status: The one that its last pass has read, which `group` has.
+        read_status: The one that its last pass has read, or would have. `group` has it if no pass was put off.
         plain: Its kind while it is plain; else None.
         seen: What passes would have seen that were put off, in order.
     """
@@ -142,7 +149,7 @@ class ControlledJob:
     def pass_begins(self) -> None:
         """Show the newest status of its PodGroup."""
         if self.group is not None and self.group_status is not self.read_status:
-            self.group = self.group | {"status": msgspec.to_builtins(self.group_status)}
+            self.group = with_status(self.group, self.group_status)
             self.read_status = self.group_status
 
     def put_group(self, raw: Raw) -> PodGroup:
@@ -155,6 +162,13 @@ class ControlledJob:
     def drop_group(self) -> None:
         """Take in that its PodGroup is gone."""
         self.group = self.group_status = self.read_status = None
+
+
+def with_status(group: Raw | None, status: PodGroupStatus | None) -> Raw | None:
+    """A PodGroup with a status, if both are known."""
+    if group is None or status is None:
+        return group
+    return group | {"status": msgspec.to_builtins(status)}
 
 
 def _are_read_alike(one: PodGroupStatus, other: PodGroupStatus) -> bool:

@@ -157,12 +157,12 @@ class ControlledJobs:
         return changes
 
     def _settle(self, job: ControlledJob, changes: ControllerChanges, now: float) -> None:
-        job.pass_begins()
         if job.plain is not None and self._put_off(job, changes, now):
             return
+        job.pass_begins()
         for _ in range(PASSES):
             phase = job.phase
-            seen = SeenByPass(tuple(job.pods.values()), job.group, now)
+            seen = SeenByPass(tuple(job.pods.values()), job.group, job.group_status, now)
             steps, wake = self._execution.carry_out(self._plan(job, seen), job, changes, now)
             if job.is_gone:
                 self.remove(job)
@@ -182,7 +182,7 @@ class ControlledJobs:
         assert job.plain is not None
         if plain_jobs.put_off(job, job.plain, self._execution, self._priorities, changes, now):
             return True
-        seen, job.seen, job.plain = job.seen, [], None
+        seen, job.seen, job.plain, job.read_status = job.seen, [], None, None
         for each in seen:
             if (status := self._plan(job, each).status) is not None:
                 job.raw = job.raw | {"status": status}
@@ -192,7 +192,7 @@ class ControlledJobs:
         observed = Observed(
             job=job.raw,
             pods=seen.pods,
-            group=seen.group,
+            group=seen.group_now,
             objects=tuple(job.objects),
             queue=self._queues.get(job.queue),
             priorities=self._priorities,

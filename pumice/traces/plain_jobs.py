@@ -75,7 +75,7 @@ def put_off(
         now: The moment, UNIX seconds.
     """
     stage = len(job.seen)
-    seen = SeenByPass(tuple(job.pods.values()), job.group, now)
+    seen = SeenByPass(tuple(job.pods.values()), job.group, job.group_status, now)
     if stage == _NEW and not job.pods and job.group is None:
         if kind.group_spec is None:
             kind.group_spec = job_group.wanted_spec(kind.job, priorities)
@@ -88,6 +88,7 @@ def put_off(
     elif stage != _HAS_PODS or not (_all_run(job, kind) and _are_own(job)):
         return False
     job.seen.append(seen)
+    job.read_status = job.group_status
     return True
 
 

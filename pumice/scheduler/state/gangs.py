@@ -141,6 +141,8 @@ class GangTable:
         self.shares.outdate(job)
         self.statuses[job.key] = status
         self._index(job)
+        if not job.is_waiting:
+            self._parked.wake(job.key)
 
     # -- gangs -------------------------------------------------------------------------------
 
@@ -163,10 +165,8 @@ class GangTable:
             if job.key not in self.waiting:
                 insort(self.waiting_keys, job.key)
             self.waiting[job.key] = job
-        else:
-            if self.waiting.pop(job.key, None) is not None:
-                del self.waiting_keys[bisect_left(self.waiting_keys, job.key)]
-            self._parked.wake(job.key)
+        elif self.waiting.pop(job.key, None) is not None:
+            del self.waiting_keys[bisect_left(self.waiting_keys, job.key)]
         if job.group is None and not job.tasks:
             self.jobs.pop(job.key, None)
             self.dirty.pop(job.key, None)

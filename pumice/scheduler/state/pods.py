@@ -172,7 +172,9 @@ class PodTable:
 
     def _stays(self, task: TaskInfo, status: SchedulingStatus) -> bool:
         """Give a pod of a gang that is bound, or runs where it was bound, another status; False if more follows from it."""
-        if not task.job or task.shape.claims or not {task.status, status} <= _PLACED_ALIKE:
+        if not task.job or task.shape.claims:
+            return False
+        if task.status not in _PLACED_ALIKE or status not in _PLACED_ALIKE:
             return False
         running, job = self._nodes.running, self._gangs.jobs[task.job]
         if task.row >= 0:
