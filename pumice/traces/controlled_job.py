@@ -42,15 +42,15 @@ class PlainKind:
 
     Attributes:
         job: One of them, complete.
-        group_spec: The spec of their PodGroups, once one was made.
+        group: The PodGroup of one of them, once one was made.
         pods: The first pod of each task that has no partitions, of the last Job, by task.
     """
 
-    __slots__ = ("group_spec", "job", "pods")
+    __slots__ = ("group", "job", "pods")
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.group_spec: Raw | None = None
+        self.group: Raw | None = None
         self.pods: dict[str, Pod] = {}
 
 

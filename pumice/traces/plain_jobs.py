@@ -77,14 +77,12 @@ def put_off(
     stage = len(job.seen)
     seen = SeenByPass(tuple(job.pods.values()), job.group, job.group_status, now)
     if stage == _NEW and not job.pods and job.group is None:
-        if kind.group_spec is None:
-            kind.group_spec = job_group.wanted_spec(kind.job, priorities)
-        group = job_group.with_spec(_named(job, kind), kind.group_spec)
-        execution.create_group(group, job, changes)
+        if kind.group is None:
+            kind.group = job_group.wanted(_named(job, kind), priorities)
+        execution.create_group(group_of(kind.group, job.raw["metadata"]), job, changes)
     elif stage == _HAS_GROUP and not job.pods and _is_admitted(job):
-        named = _named(job, kind)
-        for task in named.tasks:
-            _create_pods(named, task, job, kind, execution, changes, now)
+        for task in kind.job.tasks:
+            _create_pods(task, job, kind, execution, changes, now)
     elif stage != _HAS_PODS or not (_all_run(job, kind) and _are_own(job)):
         return False
     job.seen.append(seen)
@@ -92,8 +90,15 @@ def put_off(
     return True
 
 
+def group_of(group: Raw, job: Raw) -> Raw:
+    """The PodGroup of a Job with this metadata, from that of another Job of its kind."""
+    meta, named = group["metadata"], {"name": job["name"], "uid": job["uid"]}
+    owners = [each | named for each in meta["ownerReferences"]]
+    name = pod_group_name(job["name"], job["uid"])
+    return group | {"metadata": meta | {"name": name, "ownerReferences": owners}}
+
+
 def _create_pods(
-    named: Job,
     task: Task,
     job: ControlledJob,
     kind: PlainKind,
@@ -103,27 +108,28 @@ def _create_pods(
 ) -> None:
     """Create the pods of a task; only their partition, if they have one, does not follow from one of them, their Job and their index."""
     if task.partition_policy is not None:
+        named = _named(job, kind)
         for index in range(task.size):
             execution.create_pod(build(named, task, index, _as_it_is), job, changes, now)
     elif task.size:
         known = kind.pods.get(task.name)
         if known is None:
-            first = execution.created(build(named, task, 0, _as_it_is), job, now)
+            first = execution.created(build(_named(job, kind), task, 0, _as_it_is), job, now)
         else:
-            first = of_another_job(known, named, task, now)
+            first = first_of(known, job.raw["metadata"], task, now)
         kind.pods[task.name] = first
         execution.add_pod(first, job, changes)
         for index in range(1, task.size):
-            execution.add_pod(replica(first, named, task, index), job, changes)
+            execution.add_pod(replica(first, job.raw["metadata"], task, index), job, changes)
 
 
-def of_another_job(pod: Pod, job: Job, task: Task, now: float) -> Pod:
-    """The first pod of a task without partitions, from that of another Job of its kind."""
-    meta, own = pod.metadata, job.metadata
-    name, of_job = pod_name(own.name, task.name, 0), {keys.JOB_NAME: own.name}
+def first_of(pod: Pod, job: Raw, task: Task, now: float) -> Pod:
+    """The first pod of a task without partitions of a Job with this metadata, from that of another Job of its kind."""
+    meta, own, uid = pod.metadata, job["name"], job["uid"]
+    name, of_job = pod_name(own, task.name, 0), {keys.JOB_NAME: own}
     of_pod = of_job | {
-        keys.GROUP_NAME: pod_group_name(own.name, own.uid),
-        keys.TEMPLATE_UID: f"{own.name}-{task.name}",
+        keys.GROUP_NAME: pod_group_name(own, uid),
+        keys.TEMPLATE_UID: f"{own}-{task.name}",
     }
     meta = replace(
         meta,
@@ -132,17 +138,15 @@ def of_another_job(pod: Pod, job: Job, task: Task, now: float) -> Pod:
         creation_timestamp=format_time(now),
         labels=(meta.labels or {}) | of_job,
         annotations=(meta.annotations or {}) | of_pod,
-        owner_references=[
-            replace(each, name=own.name, uid=own.uid) for each in meta.owner_references or ()
-        ],
+        owner_references=[replace(each, name=own, uid=uid) for each in meta.owner_references or ()],
     )
     return replace(pod, metadata=meta)
 
 
-def replica(first: Pod, job: Job, task: Task, index: int) -> Pod:
-    """The pod of another replica of a task than the first one, if it has no partitions."""
+def replica(first: Pod, job: Raw, task: Task, index: int) -> Pod:
+    """The pod of another replica than the first one of a task without partitions of a Job with this metadata."""
     meta, number = first.metadata, {keys.TASK_INDEX: str(index)}
-    name = pod_name(job.metadata.name, task.name, index)
+    name = pod_name(job["name"], task.name, index)
     labels, annotations = (meta.labels or {}) | number, (meta.annotations or {}) | number
     uid = f"{meta.namespace}-{name}"
     meta = replace(meta, name=name, uid=uid, labels=labels, annotations=annotations)

@@ -1,6 +1,5 @@
 """What happens to the jobs of a trace, noted as it happens."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -33,7 +32,7 @@ class _Story:
     minimum: int
     tasks: Mapping[str, int]
     runs: dict[str, _Run] = field(default_factory=dict)
-    past: Counter[_Run] = field(default_factory=Counter)
+    past: dict[_Run, int] = field(default_factory=dict)
     running: int = 0
     is_up: bool = False
     is_short: bool = False
@@ -171,7 +170,8 @@ class Stories:
             node, start, end, how, task = run
             if end is None:
                 end, how = now, "evicted"
-            story.past[node, start, end, how, task] += 1
+            run = node, start, end, how, task
+            story.past[run] = story.past.get(run, 0) + 1
             story.lose(task, end - start)
             story.running -= how != "failed"
         for story in touched.values():

@@ -13,7 +13,6 @@ priority: tasks are taken in the order of their PriorityClass, and in the order 
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -59,19 +58,28 @@ def wanted(
     Raises:
         UnusableError: A pod template requests a value that is not a quantity.
     """
-    spec = wanted_spec(job, priorities, waiting, lost or {}, partial or {}, strict=strict)
-    return with_spec(job, spec, annotations or {})
-
-
-def with_spec(job: Job, spec: Raw, annotations: Mapping[str, str] = MappingProxyType({})) -> Raw:
-    """The PodGroup of a Job that has this spec, and annotations that plugins add."""
     meta, labels = job.metadata, dict(job.metadata.labels or {})
     copied = {
         key: text
-        for key, text in (dict(meta.annotations or {}) | dict(annotations)).items()
+        for key, text in (dict(meta.annotations or {}) | dict(annotations or {})).items()
         if key not in (keys.LAST_APPLIED, COPIED)
     }
     noted = note_of_copies(labels, copied)
+    spec = _sizes(job, priorities, waiting, lost or {}, partial or {})
+    if job.spec.priority_class_name:
+        spec["priorityClassName"] = _priority_class(job, {} if strict else priorities)
+    if topology := _topology(job.spec.network_topology):
+        spec["networkTopology"] = topology
+    policies = [
+        policy
+        for task in job.tasks
+        for policy in _sub_groups(task, (partial or {}).get(task.name, ()))
+    ]
+    for policy in policies:
+        if policy["name"] in waiting:
+            policy["minSubGroups"] = 0
+    if policies:
+        spec["subGroupPolicy"] = policies
     return {
         **POD_GROUP.type_meta,
         "metadata": {
@@ -84,36 +92,6 @@ def with_spec(job: Job, spec: Raw, annotations: Mapping[str, str] = MappingProxy
         "spec": spec,
         "status": {"phase": "Pending"},
     }
-
-
-def wanted_spec(
-    job: Job,
-    priorities: Mapping[str, int],
-    waiting: Sequence[str] = (),
-    lost: Mapping[str, int] = MappingProxyType({}),
-    partial: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    *,
-    strict: bool = False,
-) -> Raw:
-    """The spec of the PodGroup of a Job, which follows from that of the Job; the arguments are those of `wanted`.
-
-    Raises:
-        UnusableError: A pod template requests a value that is not a quantity.
-    """
-    spec = _sizes(job, priorities, waiting, lost, partial)
-    if job.spec.priority_class_name:
-        spec["priorityClassName"] = _priority_class(job, {} if strict else priorities)
-    if topology := _topology(job.spec.network_topology):
-        spec["networkTopology"] = topology
-    policies = [
-        policy for task in job.tasks for policy in _sub_groups(task, partial.get(task.name, ()))
-    ]
-    for policy in policies:
-        if policy["name"] in waiting:
-            policy["minSubGroups"] = 0
-    if policies:
-        spec["subGroupPolicy"] = policies
-    return spec
 
 
 def _sizes(

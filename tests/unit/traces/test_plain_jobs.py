@@ -14,11 +14,12 @@ from pumice.api.jobs import Job, Task
 from pumice.api.meta import ObjectMeta
 from pumice.api.nodes import PodPriorities, PriorityClass
 from pumice.api.pods import Pod
+from pumice.controller.jobs.job_group import wanted
 from pumice.controller.jobs.pods import build
 from pumice.controller.jobs.subject import read
 from pumice.traces import submission
 from pumice.traces.controlled_job import ControlledJob
-from pumice.traces.plain_jobs import is_plain, of_another_job, replica
+from pumice.traces.plain_jobs import first_of, group_of, is_plain, replica
 from pumice.traces.plan_execution import PlanExecution
 from pumice.traces.records import Past
 from pumice.traces.trace import TraceJob
@@ -77,14 +78,16 @@ def test_a_run_is_as_with_all_passes(seed: int) -> None:
     assert found.cycles == expected.cycles
 
 
-def test_the_pods_of_a_task_are_as_if_each_was_built() -> None:
+def test_pods_and_podgroups_are_as_if_each_was_built() -> None:
     template = {"labels": {"a": "b"}, "annotations": {keys.TASK_INDEX: "of a user"}}
     worker = task("w", 3, cpu="1")
     worker["template"] |= {"metadata": template}
-    one, other = (
-        read(manifest_of(name, [task("v", 2), worker], priorityClassName="high"))
+    jobs = [
+        manifest_of(name, [task("v", 2), worker], priorityClassName="high")
         for name in ("one", "other")
-    )
+    ]
+    metas = [each["metadata"] | {"uid": f"uid of {each['metadata']['name']}"} for each in jobs]
+    one, other = (read(job | {"metadata": meta}) for job, meta in zip(jobs, metas, strict=True))
     classes = [PriorityClass(metadata=ObjectMeta(name="high"), value=7)]
     execution = PlanExecution(lambda pod: pod, PodPriorities(classes))
 
@@ -95,8 +98,9 @@ def test_the_pods_of_a_task_are_as_if_each_was_built() -> None:
     for each in one.tasks:
         first = built(one, each, 0, 1e9)
         for index in range(1, each.size):
-            assert replica(first, one, each, index) == built(one, each, index, 1e9)
-        assert of_another_job(first, other, each, 2e9) == built(other, each, 0, 2e9)
+            assert replica(first, metas[0], each, index) == built(one, each, index, 1e9)
+        assert first_of(first, metas[1], each, 2e9) == built(other, each, 0, 2e9)
+    assert group_of(wanted(one, {}), metas[1]) == wanted(other, {})
 
 
 def kinds() -> Iterator[tuple[str, bool, Job]]:
