@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pumice.api.queues import Queue
 from pumice.scheduler.model.jobs import JobInfo
+from pumice.scheduler.model.shapes import PodShape
 from pumice.scheduler.model.tasks import ALLOCATED, PENDING, PIPELINED, TaskInfo
 from pumice.scheduler.placing.pod_queue import PodQueue
 from pumice.scheduler.placing.rank_order import RankOrder
@@ -56,7 +57,7 @@ class Filling:
         self._session, self._queue, self._job, self._statement, self._promises, _ = turn
         self._outcome = outcome
         self._failed_roles: set[str] = set()
-        self._last: tuple[Hashable, NodeRanking] | None = None
+        self._last: tuple[PodShape, NodeRanking] | None = None
 
     def fill(self, tasks: PodQueue | Units) -> bool:
         """Place or promise pods until the gang is ready or cannot become so; whether it is ready.
@@ -218,11 +219,13 @@ class Filling:
         return row, True
 
     def _ranking(self, task: TaskInfo) -> NodeRanking:
-        """The ranking of a pod's class; most pods of a gang are like the one before."""
-        alike = self._session.alike(task)
-        if self._last is None or self._last[0] != alike:
-            self._last = alike, self._session.ranking(task, self._queue.metadata.name)
-        return self._last[1]
+        """The ranking of a pod's class; pods of one shape have the same unless rules about other pods set them apart."""
+        session, last = self._session, self._last
+        if last is not None and last[0] is task.shape and not session.state.peers.is_live:
+            return last[1]
+        ranking = session.ranking(task, self._queue.metadata.name)
+        self._last = task.shape, ranking
+        return ranking
 
 
 def may_begin(session: Session, job: JobInfo, statement: Statement) -> bool:
