@@ -280,7 +280,7 @@ class VirtualCluster:
         self.jobs.set_statuses(result.pod_groups)
         for pod in gone:
             self.jobs.drop(pod)
-            self._leave(pod)
+            self._leave(pod.metadata.key)
         if gone:
             self._moved += len(gone)
             self._listener.evicted(gone, now)
@@ -301,8 +301,7 @@ class VirtualCluster:
             self.set_end(pods, now, self._endings.get(owner, Ending(None)))
         self._listener.started(started, now)
 
-    def _leave(self, pod: Pod) -> None:
-        key = pod.metadata.key
+    def _leave(self, key: str) -> None:
         if (batch := self._batches.pop(key, None)) is not None:
             batch.pods.pop(key, None)
 
@@ -311,25 +310,25 @@ class VirtualCluster:
         has_ended = False
         while self._ends and self._ends[0][0] <= now:
             _, _, batch = heapq.heappop(self._ends)
-            pods = [self.simulation.pods[key] for key in batch.pods]
-            if not pods:
+            found = list(batch.pods)
+            if not found:
                 continue
+            pods = [self.simulation.pods[key] for key in found]
             status = _ended(self._zero + now, pods[0], fails=batch.ending.fails)
-            for pod in pods:
-                self._leave(pod)
-                self._end_pod(replace(pod, status=status))
+            for key, pod in zip(found, pods, strict=True):
+                self._leave(key)
+                self._end_pod(key, replace(pod, status=status))
             has_ended = True
             self._listener.ended(pods, now, failed=batch.ending.fails)
         return has_ended
 
-    def _end_pod(self, pod: Pod) -> None:
+    def _end_pod(self, key: str, pod: Pod) -> None:
         """Show the end of a pod to its Job first, which mostly ends with it; a pod without a Job is removed, and its gang with the last one."""
-        if job_of(pod) in self.jobs.jobs:
-            self.jobs.put(pod)
-            self._ended[pod.metadata.key] = pod
+        if self.jobs.put(pod):
+            self._ended[key] = pod
             return
         state = self.simulation.state
-        gang = self.simulation.gang_of(pod.metadata.key)
+        gang = self.simulation.gang_of(key)
         self.simulation.remove_pod(pod)
         if gang in state.jobs and not state.jobs[gang].tasks:
             state.remove_pod_group(*gang.split("/", 1))
@@ -351,14 +350,14 @@ class VirtualCluster:
         if finished:
             self._in_vain = self._moved = 0
         for pod in changes.gone:
-            self._remove(pod, ended)
+            self._remove(pod.metadata.key, pod, ended)
         for job in finished:
             self._listener.finished(job, now)
             self._endings.pop(job.key, None)
             self.jobs.remove(job)
             for key, pod in job.pods.items():
                 if key not in changes.pods:
-                    self._remove(pod, ended)
+                    self._remove(key, pod, ended)
             if job.group is not None:
                 changes.groups[key_in(job.group)] = None
         for key, group in changes.groups.items():
@@ -367,13 +366,13 @@ class VirtualCluster:
             else:
                 self.simulation.replace(None, group)
         for pod in (*ended.values(), *changes.pods.values()):
-            if job_of(pod) not in over:
+            if not over or job_of(pod) not in over:
                 self.simulation.put_pod(pod)
         return bool(finished or ended or changes.gone or changes.groups or changes.pods)
 
-    def _remove(self, pod: Pod, ended: dict[str, Pod]) -> None:
-        self._leave(pod)
-        ended.pop(pod.metadata.key, None)
+    def _remove(self, key: str, pod: Pod, ended: dict[str, Pod]) -> None:
+        self._leave(key)
+        ended.pop(key, None)
         self.simulation.remove_pod(pod)
 
 

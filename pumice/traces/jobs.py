@@ -94,12 +94,14 @@ class ControlledJobs:
             self._execution.taken.add(pod.metadata.key)
             self.put(pod)
 
-    def put(self, pod: Pod) -> None:
-        """Take in a pod that was changed by others than the controller."""
+    def put(self, pod: Pod) -> bool:
+        """Take in a pod that was changed by others than the controller; whether it is one of a Job."""
         job = self.jobs.get(job_of(pod))
-        if job is not None:
-            job.pods[pod.metadata.key] = pod
-            self._changed[job.key] = None
+        if job is None:
+            return False
+        job.pods[pod.metadata.key] = pod
+        self._changed[job.key] = None
+        return True
 
     def drop(self, pod: Pod) -> None:
         """Take in that a pod is gone."""
