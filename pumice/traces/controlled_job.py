@@ -31,11 +31,6 @@ class SeenByPass(NamedTuple):
     status: PodGroupStatus | None
     moment: float
 
-    @property
-    def group_now(self) -> Raw | None:
-        """Its PodGroup with this status."""
-        return with_status(self.group, self.status)
-
 
 class PlainKind:
     """Plain Jobs (`plain_jobs`) that differ in metadata at most.

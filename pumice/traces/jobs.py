@@ -19,7 +19,13 @@ from pumice.controller.jobs.situation import LIMITS, Limits, Observed
 from pumice.controller.plan import DeleteObject, Plan, Step, UpdateObject
 from pumice.plugins import Registry
 from pumice.traces import plain_jobs
-from pumice.traces.controlled_job import ControlledJob, PlainKind, SeenByPass, job_of
+from pumice.traces.controlled_job import (
+    ControlledJob,
+    PlainKind,
+    SeenByPass,
+    job_of,
+    with_status,
+)
 from pumice.traces.plan_execution import ControllerChanges, PlanExecution
 
 ALL_AT_ONCE = Limits(window=LIMITS.max_pods)
@@ -194,7 +200,7 @@ class ControlledJobs:
         observed = Observed(
             job=job.raw,
             pods=seen.pods,
-            group=seen.group_now,
+            group=with_status(seen.group, seen.status),
             objects=tuple(job.objects),
             queue=self._queues.get(job.queue),
             priorities=self._priorities,

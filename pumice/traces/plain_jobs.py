@@ -6,6 +6,7 @@ if all pods end, none need be made to know how the Job ends.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -125,32 +126,25 @@ def _create_pods(
 
 def first_of(pod: Pod, job: Raw, task: Task, now: float) -> Pod:
     """The first pod of a task without partitions of a Job with this metadata, from that of another Job of its kind."""
-    meta, own, uid = pod.metadata, job["name"], job["uid"]
-    name, of_job = pod_name(own, task.name, 0), {keys.JOB_NAME: own}
-    of_pod = of_job | {
-        keys.GROUP_NAME: pod_group_name(own, uid),
-        keys.TEMPLATE_UID: f"{own}-{task.name}",
-    }
-    meta = replace(
-        meta,
-        name=name,
-        uid=f"{meta.namespace}-{name}",
-        creation_timestamp=format_time(now),
-        labels=(meta.labels or {}) | of_job,
-        annotations=(meta.annotations or {}) | of_pod,
-        owner_references=[replace(each, name=own, uid=uid) for each in meta.owner_references or ()],
-    )
-    return replace(pod, metadata=meta)
+    name, uid, of_job = job["name"], job["uid"], {keys.JOB_NAME: job["name"]}
+    of_pod = {keys.GROUP_NAME: pod_group_name(name, uid), keys.TEMPLATE_UID: f"{name}-{task.name}"}
+    owners = [replace(each, name=name, uid=uid) for each in pod.metadata.owner_references or ()]
+    meta = {"creation_timestamp": format_time(now), "owner_references": owners}
+    return _renamed(pod, pod_name(name, task.name, 0), of_job, of_job | of_pod, **meta)
 
 
 def replica(first: Pod, job: Raw, task: Task, index: int) -> Pod:
     """The pod of another replica than the first one of a task without partitions of a Job with this metadata."""
-    meta, number = first.metadata, {keys.TASK_INDEX: str(index)}
-    name = pod_name(job["name"], task.name, index)
-    labels, annotations = (meta.labels or {}) | number, (meta.annotations or {}) | number
+    number = {keys.TASK_INDEX: str(index)}
+    return _renamed(first, pod_name(job["name"], task.name, index), number, number)
+
+
+def _renamed(pod: Pod, name: str, labels: Raw, annotations: Raw, **fields: Any) -> Pod:
+    meta = pod.metadata
+    labels, annotations = (meta.labels or {}) | labels, (meta.annotations or {}) | annotations
     uid = f"{meta.namespace}-{name}"
-    meta = replace(meta, name=name, uid=uid, labels=labels, annotations=annotations)
-    return replace(first, metadata=meta)
+    meta = replace(meta, name=name, uid=uid, labels=labels, annotations=annotations, **fields)
+    return replace(pod, metadata=meta)
 
 
 def end(job: ControlledJob) -> bool:

@@ -59,7 +59,6 @@ class Sampler:
         self._rows: Rows | None = None
         self._there = self._nothing
         self._queues = state.shares.names
-        self._undeserved = np.zeros((len(self._queues), len(found)))
         self._has_deserved = False
         self._moments = array("d")
         self._amounts = array("q")
@@ -108,7 +107,7 @@ class Sampler:
         for amounts in (held, self._there, self._idle(rows, waiting), of_queues):
             self._amounts.frombytes(amounts.tobytes())
         self._has_deserved |= deserved is not None
-        parts = self._undeserved if deserved is None else deserved.take(columns, axis=1)
+        parts = np.zeros_like(of_queues) if deserved is None else deserved.take(columns, axis=1)
         self._deserved.frombytes(parts.astype(np.float64, copy=False).tobytes())
         self._lines.extend(queues.values())
         for word in sorted(words.keys() - self._words.keys()):
@@ -178,10 +177,8 @@ class Sampler:
                     for other, less in kinds
                 ):
                     continue
-                allowed, columns = (
-                    self._masks[rules],
-                    np.array([need.column for need in needs], np.int64),
-                )
+                allowed = self._masks[rules]
+                columns = np.array([need.column for need in needs], np.int64)
                 amounts = np.array([[need.amount] for need in needs], np.int64)
                 if (allowed & (rows.allocatable.T[columns] >= amounts).all(axis=0)).any():
                     found.append((allowed, columns, amounts))

@@ -205,16 +205,22 @@ class ShapeTable:
             return _Asked.of(spec, status)
         bare = msgspec.structs.replace(spec, node_name="") if spec.node_name else spec
         if self._last is None or self._last[0] != bare:
-            text = _ENCODER.encode(bare)
-            asked = self._known.get(text)
-            if asked is None:
-                asked = _Asked.of(bare, None)
-                if len(self._known) == _MOST_KNOWN:
-                    del self._known[next(iter(self._known))]
-                if len(text) <= _LONGEST_KNOWN:
-                    self._known[text] = asked
-            self._last = bare, asked
+            self._last = bare, self._read(bare)
         return self._last[1]
+
+    def _read(self, spec: PodSpec) -> "_Asked":
+        try:
+            text = _ENCODER.encode(spec)
+        except (UnicodeError, RecursionError):  # of a file that no API server has seen
+            return _Asked.of(spec, None)
+        asked = self._known.get(text)
+        if asked is None:
+            asked = _Asked.of(spec, None)
+            if len(self._known) == _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            if len(text) <= _LONGEST_KNOWN:
+                self._known[text] = asked
+        return asked
 
     def _vector(self, key: ShapeKey) -> Ints:
         vector = self._axis.vector(dict(key.requests))

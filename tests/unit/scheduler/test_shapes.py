@@ -83,6 +83,7 @@ def test_a_spec_is_read_once_for_pods_that_come_between_others() -> None:
         intern(cpu)
     assert calls(partial(intern, 1)) > known + 10
     assert [intern(cpu) for cpu in (1, 2)] == shapes
+    assert intern(1, "\ud800") is shapes[0], "half of a character, which no text may hold"
 
 
 def test_containers_without_requests_are_scored_with_a_little() -> None:
