@@ -82,8 +82,10 @@ class RenewedCredentials:
             ValueError: Something is no base64, or the token no header.
             ConfigurationError: There are none; it says why.
         """
-        self._renewed_at = self._clock.monotonic()
-        granted = await self._ask()
+        try:
+            granted = await self._ask()
+        finally:  # after it: people may have taken long to sign in, and other requests wait for that
+            self._renewed_at = self._clock.monotonic()
         headers = joined(bearer(granted.token) if granted.token else {}, self._extra)
         changed = granted[1:3] != self._granted[1:3]
         if granted.certificate and changed and (context := self._context()):

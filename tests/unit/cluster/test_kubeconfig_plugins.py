@@ -1,5 +1,6 @@
 """Users of a kubeconfig whose credentials a plugin or a provider gives, and renews."""
 
+import asyncio
 import json
 import stat
 import sys
@@ -14,7 +15,7 @@ from pumice.cluster import kubeconfig
 from pumice.cluster.client import Client
 from pumice.cluster.connection import ConfigurationError
 from pumice.cluster.errors import ApiError
-from pumice.cluster.renewed import RenewedCredentials
+from pumice.cluster.renewed import Granted, RenewedCredentials
 from pumice.cluster.side_loop import call_in, side_loop
 from tests.kit.clocks import FastClock
 from tests.unit.cluster.kubeconfigs import CA, client_pair, encoded, headers, tls_server, write
@@ -113,6 +114,24 @@ async def test_credentials_stay_while_their_plugin_fails(file: Path, plugin: Pat
     down.unlink()
     clock.now += 10
     assert dict(await credentials.headers()) == {"Authorization": "Bearer token-2"}
+
+
+async def test_requests_that_wait_for_a_plugin_do_not_run_it_again() -> None:
+    """People may take longer to sign in than the time between two renewals."""
+    clock = FastClock()
+    asked = []
+
+    async def ask() -> Granted:
+        asked.append(clock.now)
+        await clock.sleep(20.0)
+        return Granted("t", expiry=clock.now + 3600)
+
+    credentials = RenewedCredentials(ask, {}, lambda: None)
+    credentials._clock = clock
+    await credentials.renew()
+    clock.now += 3600
+    await asyncio.gather(*(credentials.headers() for _ in range(3)))
+    assert len(asked) == 2
 
 
 async def test_another_thread_has_credentials_of_its_own(file: Path, plugin: Path) -> None:
