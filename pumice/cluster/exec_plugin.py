@@ -4,6 +4,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-g
 """
 
 import os
+from asyncio import IncompleteReadError
 from asyncio.subprocess import DEVNULL, PIPE, create_subprocess_exec
 from datetime import datetime
 from typing import Annotated
@@ -12,13 +13,15 @@ import msgspec
 
 from pumice.api.json_words import either, quoted
 from pumice.api.meta import ApiStruct
-from pumice.cluster.connection import ConfigurationError
+from pumice.cluster.connection import MOST_BYTES, ConfigurationError
 from pumice.cluster.kubeconfig_fields import Entry, Fields, check, checked
 from pumice.cluster.renewed import Granted
 
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _KNOWN = {"apiVersion": _VERSIONS, "interactiveMode": ("Never", "IfAvailable", "Always")}
 _STDIN = 0
+_UNSENDABLE = TypeError, OverflowError, RecursionError
+"""What an extension raises that JSON cannot hold."""
 
 
 class _CredentialStatus(ApiStruct, frozen=True):
@@ -72,7 +75,7 @@ async def run(user: Entry, cluster: Fields) -> Granted:
     except OSError as error:
         hint = f"; {quoted(settings['installHint'])}" if "installHint" in settings else ""
         raise ConfigurationError(f"{where} cannot be run: {error.strerror}{hint}") from error
-    except (ConfigurationError, msgspec.DecodeError, TypeError, OverflowError) as error:
+    except (ConfigurationError, msgspec.DecodeError, *_UNSENDABLE) as error:
         raise ConfigurationError(
             f"{where} gave no credentials: {error}; run it by hand to see why"
         ) from error
@@ -82,11 +85,16 @@ async def _output(command: list[str], environ: dict[str, str], is_interactive: b
     """What a program prints; its stderr is that of this process, as people may have to read it."""
     stdin = None if is_interactive else DEVNULL
     plugin = await create_subprocess_exec(*command, env=environ, stdin=stdin, stdout=PIPE)
+    assert plugin.stdout is not None
     try:
-        answer, _ = await plugin.communicate()
-    finally:
-        if plugin.returncode is None:
-            plugin.kill()
+        await plugin.stdout.readexactly(MOST_BYTES + 1)
+        raise ConfigurationError(f"it prints more than {MOST_BYTES:,} bytes")
+    except IncompleteReadError as ended:
+        answer = ended.partial
+        await plugin.wait()
+    finally:  # kills it if it still runs, and reads no more of what others write there
+        plugin._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+        await plugin.wait()
     if plugin.returncode:
         raise ConfigurationError(f"it ended with status {plugin.returncode}")
     return answer

@@ -22,6 +22,8 @@ from tests.unit.cluster.kubeconfigs import CA, client_pair, encoded, headers, tl
 from tests.unit.cluster.tiny import TinyApi, status
 
 CREDENTIAL = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)  # as an anchor may be in YAML
 
 
 @pytest.fixture
@@ -244,6 +246,7 @@ async def test_a_plugin_is_told_what_it_asks_for_and_does_not_read_what_others_n
     ("fields", "message"),
     [
         ({}, "gave no credentials: Only dicts with"),
+        ({"extension": ENDLESS}, "gave no credentials: maximum recursion depth"),
         ({"command": None}, "user.exec.command: expected a program, found nothing"),
         ({"apiVersion": "v1alpha1"}, "user.exec.apiVersion: expected client.*/v1beta1, found"),
         ({"interactiveMode": "Sure"}, "user.exec.interactiveMode: expected Never, IfAvail"),
@@ -259,6 +262,10 @@ async def test_a_plugin_is_told_what_it_asks_for_and_does_not_read_what_others_n
         ({"args": ["-c", "exit 3"]}, "gave no credentials: it ended with status 3; run it by"),
         ({"args": ["-c", "echo {}"]}, "gave no credentials: Object missing required field"),
         ({"args": ["-c", "echo x"]}, "gave no credentials: JSON is malformed"),
+        (
+            {"args": ["-c", "cat /dev/zero | cat"]},
+            "gave no credentials: it prints more than 16,777,216",
+        ),
         ({"status": {}}, "expected status.token, or status.clientCertificateData and"),
         ({"status": {"clientKeyData": "k", "token": "t"}}, "expected status.token, or"),
         ({"status": {"token": 5}}, "Expected `str.*`, got `int` - at `\\$.status.token`"),
@@ -272,10 +279,11 @@ async def test_what_is_wrong_with_a_plugin_is_said(
     script = f"echo '{json.dumps(CREDENTIAL | {'status': status})}'"
     user = exec_user("sh", "-c", script)
     user["exec"] |= {"provideClusterInfo": True} | {
-        k: v for k, v in fields.items() if k != "status"
+        k: v for k, v in fields.items() if k not in ("status", "extension")
     }
-    extension = {"name": "client.authentication.k8s.io/exec", "extension": {None: 1}}
-    cluster = {"server": "http://x"} | ({} if fields else {"extensions": [extension]})
+    config = fields.get("extension", {} if fields else {None: 1})
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": config}
+    cluster = {"server": "http://x", "extensions": [extension]}
     write(file, cluster, user)
     with pytest.raises(ConfigurationError, match=message) as caught:
         await kubeconfig.load(str(file))
