@@ -112,8 +112,7 @@ def _refreshed(user: Entry, name: str) -> str:
         answer = _answer(context, found.token_endpoint, form, headers)
         tokens = msgspec.json.decode(answer, type=_Tokens)
     except HTTPError as error:
-        said = error.read(1000).decode(errors="replace")
-        raise ConfigurationError(f"{where}: {issuer} answers {error.code}: {said}") from error
+        raise ConfigurationError(f"{where}: {issuer} answers {error.code}{_said(error)}") from error
     except (OSError, ValueError, HTTPException, msgspec.DecodeError) as error:
         raise ConfigurationError(f"{where}: no id token of {issuer}: {error}") from error
     kept = {
@@ -128,6 +127,13 @@ def _refreshed(user: Entry, name: str) -> str:
             f"kubeconfig {file}: the provider's new tokens cannot be written there ({error}); if it takes a refresh token only once, the next process has to sign in again"
         )
     return tokens.id_token
+
+
+def _said(error: HTTPError) -> str:
+    """The beginning of what a provider says of an error."""
+    with suppress(OSError, HTTPException):  # the answer stops short
+        return f": {error.read(1000).decode(errors='replace')}"
+    return ""
 
 
 def _answer(context: ssl.SSLContext, url: str, form: Fields, headers: Mapping[str, str]) -> bytes:
@@ -168,9 +174,11 @@ def _write(file: Path, name: str, tokens: Mapping[str, str]) -> None:
     try:
         document = yaml.safe_load(contents(file))
         for each in document["users"]:
-            if each["name"] == name:
-                each["user"]["auth-provider"]["config"].update(tokens)
-                break
+            if isinstance(each, dict) and each.get("name") == name:
+                user = each.get("user")
+                if isinstance(user, dict):  # the one that is read
+                    user["auth-provider"]["config"].update(tokens)
+                    break
         replace(file, yaml.safe_dump(document, sort_keys=False, allow_unicode=True), state)
     finally:
         lock.unlink()
