@@ -120,7 +120,7 @@ def _refreshed(user: Entry, name: str) -> str:
         "refresh-token": tokens.refresh_token or form["refresh_token"],
     }
     try:
-        _write(file.resolve(), name, kept)
+        _write(file, name, kept)
     except (OSError, LookupError, ConfigurationError) as error:
         _unwritten[file, user.fields["auth-provider"]["config"]["refresh-token"]] = kept
         warn_once(
@@ -169,7 +169,7 @@ def _write(file: Path, name: str, tokens: Mapping[str, str]) -> None:
     state = file.stat()
     if not stat.S_ISREG(state.st_mode) or not state.st_mode & 0o222 or not os.access(file, os.W_OK):
         raise PermissionError("it is not writable")
-    lock = Path(f"{file}.lock")  # of kubectl, too
+    lock = Path(f"{file}.lock")  # of kubectl, too, which puts it beside a symbolic link
     lock.touch(mode=0o600, exist_ok=False)
     try:
         document = yaml.safe_load(contents(file))
@@ -179,6 +179,7 @@ def _write(file: Path, name: str, tokens: Mapping[str, str]) -> None:
                 if isinstance(user, dict):  # the one that is read
                     user["auth-provider"]["config"].update(tokens)
                     break
-        replace(file, yaml.safe_dump(document, sort_keys=False, allow_unicode=True), state)
+        text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+        replace(file.resolve(), text, state)
     finally:
         lock.unlink()

@@ -142,24 +142,31 @@ async def test_of_several_that_need_a_token_one_asks_the_provider(
 
 @pytest.mark.parametrize("why", ["it is not writable", "File exists"])
 async def test_a_file_that_cannot_be_written_is_said_once(
-    file: Path, provider: Provider, caplog: pytest.LogCaptureFixture, why: str
+    file: Path,
+    provider: Provider,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    why: str,
 ) -> None:
     """This process goes on with the new tokens."""
     write(file, {"server": "http://x"}, oidc_user(provider.url))
-    lock = Path(f"{file}.lock")
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    lock = Path(f"{link}.lock")
     if why == "File exists":
         write(lock, {})  # as kubectl does while it writes
     mode(file, 0o640 if why == "File exists" else 0o444)
     before = contents(file)
-    found = await kubeconfig.load(str(file))
+    found = await kubeconfig.load(str(link))
     async with side_loop("beside") as side:
         await call_in(side, found.of_another_thread)
     assert len(provider.asked) == 1
     assert contents(file) == before
     [message] = caplog.messages
-    assert f"kubeconfig {file}: the provider's new tokens cannot be written there" in message
+    assert f"kubeconfig {link}: the provider's new tokens cannot be written there" in message
     assert why in message
-    assert names(file.parent) == (["config", lock.name] if why == "File exists" else ["config"])
+    locks = [lock.name] if why == "File exists" else []
+    assert names(file.parent) == ["config", "link", *locks]
 
 
 @pytest.mark.parametrize(
