@@ -13,7 +13,7 @@ import base64
 import os
 import ssl
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -131,7 +131,7 @@ def _document(file: Path) -> Fields:
     import yaml  # which a pod does not need
 
     try:
-        text = contents(file).decode("utf-8")
+        text = (contents if os.path.isfile(file) else _of_pipe)(file).decode("utf-8")
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except OSError as error:
         raise ConfigurationError(f"kubeconfig {file}: {error.strerror}") from error
@@ -148,6 +148,10 @@ def _document(file: Path) -> Fields:
     if "clusters" not in document and (kind := document.get("kind")) not in (None, "Config"):
         raise ConfigurationError(f"kubeconfig {file}: is a {kind}, expected a kubeconfig")
     return document
+
+
+_of_pipe = cache(contents)
+"""What was read from a pipe or a device, which gives it once: `--kubeconfig <(...)`."""
 
 
 def _named(documents: Sequence[Entry], section: str, key: str, name: str) -> Entry:

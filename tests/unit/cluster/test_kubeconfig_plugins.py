@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import stat
 import sys
 from datetime import date
@@ -134,6 +135,19 @@ async def test_requests_that_wait_for_a_plugin_do_not_run_it_again() -> None:
     clock.now += 3600
     await asyncio.gather(*(credentials.headers() for _ in range(3)))
     assert len(asked) == 2
+
+
+async def test_a_kubeconfig_may_come_from_a_pipe(file: Path, plugin: Path) -> None:
+    """Which gives it once, though credentials are renewed."""
+    content = write(file, {"server": "http://x"}, exec_user(plugin)).read_bytes()
+    reading, writing = os.pipe()
+    os.write(writing, content)
+    os.close(writing)
+    found = await kubeconfig.load(f"/dev/fd/{reading}")
+    assert dict(await found.credentials.headers()) == {"Authorization": "Bearer token-1"}
+    again = await found.of_another_thread()
+    assert dict(await again.credentials.headers()) == {"Authorization": "Bearer token-2"}
+    os.close(reading)
 
 
 async def test_another_thread_has_credentials_of_its_own(file: Path, plugin: Path) -> None:
