@@ -143,8 +143,12 @@ def _answer(context: ssl.SSLContext, url: str, form: Fields, headers: Mapping[st
     request = Request(
         url, urlencode(form).encode() or None, {"Accept": "application/json", **headers}
     )
+    content, end = b"", time.monotonic() + _SECONDS
     with urlopen(request, timeout=_SECONDS, context=context) as answer:
-        content: bytes = answer.read(MOST_BYTES)
+        while part := answer.read1(MOST_BYTES - len(content)):
+            content += part
+            if time.monotonic() > end:  # others wait, and nothing interrupts this thread
+                raise TimeoutError("the answer does not end")
     return content
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import yaml
 from aiohttp import web
 
-from pumice.cluster import kubeconfig
+from pumice.cluster import kubeconfig, oidc
 from pumice.cluster.connection import ConfigurationError, contents
 from pumice.cluster.side_loop import call_in, side_loop
 from tests.kit.http import serving
@@ -248,3 +249,24 @@ async def test_a_provider_that_hangs_up_is_named(file: Path, said: bytes, messag
         write(file, {"server": "http://x"}, oidc_user(url))
         with pytest.raises(ConfigurationError, match=message.format(url)):
             await kubeconfig.load(str(file))
+
+
+async def test_an_answer_that_does_not_end_is_given_up(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing interrupts the thread that waits for it."""
+
+    async def trickle(request: web.BaseRequest) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        with suppress(ConnectionError):
+            while True:
+                await answer.write(b" ")
+                await asyncio.sleep(0.02)
+        return answer
+
+    monkeypatch.setattr(oidc, "_SECONDS", 0.2)
+    async with serving(trickle) as port:
+        write(file, {"server": "http://x"}, oidc_user(f"http://127.0.0.1:{port}"))
+        with pytest.raises(ConfigurationError, match="the answer does not end"):
+            await asyncio.wait_for(kubeconfig.load(str(file)), 20)
