@@ -271,7 +271,7 @@ async def test_of_several_files_one_may_be_empty_or_impossible(file: Path, other
 
 @pytest.mark.parametrize("user", [{"token": "abc"}, {"exec": {}}])
 async def test_a_context_may_be_chosen_by_name(file: Path, user: dict[str, Any]) -> None:
-    """Also where the official package reads the file."""
+    """Also where credentials are asked for, for which the file is read again."""
     if "exec" in user:
         answer = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"abc"}}'
         user["exec"] = {
