@@ -159,9 +159,8 @@ class ParkedGangs:
 
     def park(self, key: str, parked: Parked | None) -> None:
         """Note why a gang waits that was just tried; None if it is to be tried in every cycle."""
-        if (
-            parked is not None and parked.bounds
-        ):  # counted first, so that a kind that it had before stays one
+        # Counted before the gang is woken, so that a kind that it had before stays one.
+        if parked is not None and parked.bounds:
             first = parked.bounds[0]
             parked.glance = self.wanted.use(first.needs), first.required
         self.wake(key)
