@@ -120,7 +120,10 @@ class EmptyNodes:
         key: Hashable = (job.lacking, *counts.items())
         if key not in self._said:
             self._said[key] = self._of_pods(job, job.lacking, firsts, counts, asks=False)
-        return self._said[key] is not None
+        found = self._said[key] is not None
+        if found and parked is not None:
+            parked.exceeds_all = True  # so that it is not found again until nodes have changed
+        return found
 
     def candidates(self, job: JobInfo) -> Bools:
         """Nodes that may hold a gang; of which its pods may use, `usable` decides once they are there."""

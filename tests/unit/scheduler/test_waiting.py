@@ -220,6 +220,26 @@ def test_gangs_for_which_there_is_too_little_room_are_not_tried(options: Raw, eq
     assert len(result.pod_groups) <= RENEWALS_PER_CYCLE
 
 
+def test_gangs_that_exceed_all_nodes_are_known_as_such_after_one_cycle_with_other_nodes() -> None:
+    """Also those that were not tried in it, so that later searches for victims need not look at them."""
+    names = [f"g{number}" for number in range(4 * RENEWALS_PER_CYCLE)]
+    cluster = {
+        "nodes": [["n", 2, "8Gi"]],
+        "podgroups": [["ns", name, "default", 1, "Inqueue"] for name in names],
+        "pods": [["ns", f"{name}-0", "", "Pending", 3, "1Gi", name] for name in names],
+    }
+    config = config_text([["priority", "gang"], ["predicates"]], ["allocate", "preempt"])
+    scenario = Scenario(cluster, config, delays=DELAYS)
+    parked = scenario.state.parked.gangs
+    for second, name in enumerate("nm"):
+        scenario.state.set_node(node([name, 2, "8Gi"]))
+        scenario.cycle(NOW + second)
+        assert [key for key, each in parked.items() if each.exceeds_all] == [*parked]
+        assert len(parked) == len(names)
+    scenario.state.set_node(node(["m", 3, "8Gi"]))
+    assert len(scenario.cycle(NOW).binds) == 1
+
+
 def test_where_reasons_are_renewed_after_a_pause_a_cycle_is_due_then() -> None:
     """As in a simulation of days, in which reasons are read at the end."""
     counting = Counting(**OF_NODES)
