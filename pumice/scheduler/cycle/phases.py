@@ -118,7 +118,7 @@ def _same(one: PodGroupCondition, other: PodGroupCondition) -> bool:
 
 def _stamped(condition: PodGroupCondition, cycle: str, now: float) -> PodGroupCondition:
     return msgspec.structs.replace(
-        condition, transition_id=cycle, last_transition_time=_moment(now)
+        condition, transition_id=cycle, last_transition_time=format_time(now)
     )
 
 
@@ -129,5 +129,3 @@ def _newly_scheduled(cycle: str, now: float) -> PodGroupCondition:
 
 
 _SCHEDULED = PodGroupCondition(type=SCHEDULED_TYPE, status="True", reason=SCHEDULED_REASON)
-_moment = lru_cache(maxsize=8)(format_time)
-"""All gangs of a cycle are stamped with the same moment."""
