@@ -302,6 +302,8 @@ class Session:
             self.ended[reservation.gang] = why
             self.state.set_reservation(None)
             self._rankings.clear()
+            if reservation.nodes:  # which gangs may use that have had their turn without them
+                self.view.wake_at(self.now)
 
     def statement(self) -> Statement:
         """An empty statement."""

@@ -202,6 +202,7 @@ def test_what_is_reserved_is_free_again_once_the_gang_runs() -> None:
     scenario.cycle(NOW + 3)
     assert scenario.state.reservation is None
     assert said(scenario, "ns/large") == ("False", "Ready")
+    assert min(scenario.state.wakes) <= NOW + 3  # others have had their turn in this cycle
 
 
 @pytest.mark.parametrize("kept", [1, 2], ids=["one node so far", "all nodes"])
