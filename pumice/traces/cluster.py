@@ -43,8 +43,8 @@ exists was so often concerned, on average."""
 _RESTLESS = 20
 """A moment at which `MOST_CYCLES` are not enough counts like this many moments without progress."""
 
-_DELAYS = ReportDelays(renewals=600.0)
-"""No owner reads in virtual time why a gang waits: two reasons are renewed every ten minutes, for the report and for the end."""
+_DELAYS = ReportDelays(renewals=60.0)
+"""No owner reads in virtual time why a gang waits: two reasons are renewed once a minute, for the report and for the end."""
 
 _GANG = "gang "
 """Stands before keys of gangs where those of Jobs are, too."""
