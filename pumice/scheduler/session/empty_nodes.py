@@ -121,7 +121,7 @@ class EmptyNodes:
         if key not in self._said:
             self._said[key] = self._of_pods(job, job.lacking, firsts, counts, asks=False)
         found = self._said[key] is not None
-        if found and parked is not None:
+        if found and parked is not None and parked.bounds:
             parked.exceeds_all = True  # so that it is not found again until nodes have changed
         return found
 
