@@ -180,7 +180,14 @@ class Closing:
             from_queue = job.least_asked(lacking)
         if causes == Cause.ANY and from_queue is None and not places:
             return None
-        return Parked(causes, places, from_queue, outcome.likeness, exceeds_all=exceeds_all)
+        return Parked(
+            causes,
+            places,
+            from_queue,
+            outcome.likeness,
+            exceeds_all=exceeds_all,
+            tried_at=session.now,
+        )
 
     def _wake(self, job: JobInfo, moment: float) -> None:
         """Schedule a check of a job at a time in UNIX seconds."""

@@ -66,6 +66,9 @@ class Cause(IntFlag):
 _RESIZED = int(Cause.SIZES | Cause.RULES)
 """What may help a gang that exceeds all nodes."""
 
+_RARER = 10
+"""How many pauses between renewals the reason of such a gang lasts, in which only numbers change."""
+
 
 class Bound(NamedTuple):
     """Pods of a gang that must all have a place for it to become ready.
@@ -93,6 +96,7 @@ class Parked(msgspec.Struct):
         glance: The number of the kind of pods of the first bound in `WantedKinds`, and how many of it are required; None without bounds.
         seeks: What decides by action about the running pods that may go for it, once it was asked; only if it stays the same.
         exceeds_all: Whether all nodes together could not hold its minimum if they were empty, and none has changed since.
+        tried_at: When it was tried, UNIX seconds.
     """
 
     causes: int
@@ -103,6 +107,7 @@ class Parked(msgspec.Struct):
     glance: tuple[int, int] | None = None
     seeks: dict[str, Hashable] = {}
     exceeds_all: bool = False
+    tried_at: float = -math.inf
 
 
 class ParkedGangs:
@@ -197,7 +202,8 @@ class ParkedGangs:
             if events & _RESIZED:
                 parked.exceeds_all = False
             if parked.causes & events:
-                self.stale[key] = None
+                if not parked.exceeds_all or now >= parked.tried_at + _RARER * pause:
+                    self.stale[key] = None
                 if parked.exceeds_all and key not in untried:
                     kept.add(key)
             elif parked.causes != always and key not in untried:

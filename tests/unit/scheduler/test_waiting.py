@@ -256,6 +256,26 @@ def test_where_reasons_are_renewed_after_a_pause_a_cycle_is_due_then() -> None:
     assert due == [None, NOW + 60, None]
 
 
+def test_of_a_gang_that_exceeds_all_nodes_the_reason_lasts_ten_pauses() -> None:
+    scenario = Scenario(
+        {
+            "nodes": [["n", 4, "8Gi"]],
+            "podgroups": [["ns", "g", "default", 1, "Inqueue"]],
+            "pods": [
+                *(["ns", f"r-{number}", "n", "Running", 1, "1Gi", ""] for number in range(4)),
+                ["ns", "g-0", "", "Pending", 9, "1Gi", "g"],
+            ],
+        },
+        delays=ReportDelays(renewals=60.0),
+    )
+    free = []
+    for name, after in (("", 0.0), ("r-0", 500.0), ("r-1", 700.0)):
+        scenario.state.remove_pod("ns", name)
+        why = scenario.cycle(NOW + after).pending["ns/g"].summary
+        free.append(why.partition("largest free place is ")[2][0])
+    assert free == ["0", "0", "2"]
+
+
 def test_no_cycle_is_due_at_a_moment_that_is_past_for_a_reason_of_a_gang_that_is_left_out() -> None:
     """None of the reasons that are out of date could be renewed."""
     scenario = _crowd(Counting(**OF_NODES), 3)
