@@ -101,6 +101,8 @@ class NodeRankings:
         fixed = self.fixed(shape, queue, gang)
         rows, extensions, touched = self._view.rows, self._extensions, self._touched
         kept, key = extensions.node_values, (shape.number, self._kind(queue), gang)
+        if (first := next(iter(kept.values()), None)) is not None and first.rows is not rows:
+            kept.clear()  # none of them would last, and they would hold nodes that are gone
         values: NodeValues | None = kept.pop(key, None)
         if values is None or not values.begin_again(fixed, rows, touched):
             pods = PodClass(shape, queue, fixed.allowed, gang)

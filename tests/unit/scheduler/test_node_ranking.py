@@ -323,6 +323,8 @@ def test_what_nodes_are_worth_lasts_whatever_happens_between_sessions(
             kept = set(map(id, session.extensions.node_values.values()))
             ranking = session.ranking(task, "default")
             lasted += id(ranking._values) in kept
+            rows_of = {id(each.rows) for each in session.extensions.node_values.values()}
+            assert rows_of == {id(session.view.rows)}, "nothing of nodes that are gone is kept"
             row = ranking.best(task)
             assert row == _fresh(session, ranking).best(task)
             found, expected = ranking._values.now(), _fresh(session, ranking)._values.now()
