@@ -230,8 +230,7 @@ class Simulation:
         started: list[Pod] = []
         gone: list[Pod] = []
         for key in changing:
-            pod = self.pods.get(key)
-            if pod is None:
+            if (pod := self.pods.get(key)) is None:
                 continue
             if key in evicted:
                 self._charge(key)

@@ -234,8 +234,7 @@ class Session:
 
     def is_target(self, gang: str) -> bool:
         """Whether nodes are, or are to be, reserved for a gang."""
-        target = self.view.target
-        return target is not None and target.key == gang
+        return (target := self.view.target) is not None and target.key == gang
 
     def may_use_reserved(self, gang: str) -> bool:
         """Whether a gang may use nodes that are reserved: the target, and gangs that have pods there and lack others.
@@ -254,8 +253,7 @@ class Session:
         records = [self.state.nodes.records.get(name) for name in nodes]
         tasks = [task for record in records if record for task in record.tasks.values()]
         gangs = {task.job for task in tasks if task.job and task.status in ALLOCATED_LIKE}
-        jobs = [self.state.jobs[gang] for gang in gangs]
-        return frozenset(job.key for job in jobs if job.is_short)
+        return frozenset(gang for gang in gangs if self.state.jobs[gang].is_short)
 
     def _seems_to_fit(self, job: JobInfo) -> bool:
         """Whether a gang may find room now: it was not refused, and by arithmetic there is room for each kind of its pods.
@@ -297,8 +295,7 @@ class Session:
 
     def release(self, why: str) -> None:
         """End the reservation, for a reason that is a key of `reserved_nodes.ENDED`."""
-        reservation = self.state.reservation
-        if reservation is not None:
+        if (reservation := self.state.reservation) is not None:
             self.ended[reservation.gang] = why
             self.state.set_reservation(None)
             self._rankings.clear()
@@ -352,13 +349,13 @@ class Session:
         self.errors[key] = error
         self.entered.pop(key, None)
         if isinstance(error, OverBudgetError):
-            message = f"the scheduler has set this gang aside for some time: {error}"
-            self.state.gangs.quarantine(key, Reason(TOO_SLOW, message))
-            return
-        self._rankings.clear()  # sums of which a plugin that raised has computed a part
-        kind = type(error).__name__
-        message = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
-        self.state.gangs.quarantine(key, Reason("SchedulingError", message, {"error": kind}))
+            why = Reason(TOO_SLOW, f"the scheduler has set this gang aside for some time: {error}")
+        else:
+            self._rankings.clear()  # sums of which a plugin that raised has computed a part
+            kind = type(error).__name__
+            text = f"the scheduler failed on this gang and will try it again: {kind}: {error}"
+            why = Reason("SchedulingError", text, {"error": kind})
+        self.state.gangs.quarantine(key, why)
 
     def commit(self, statement: Statement) -> None:
         """Commit a statement."""
